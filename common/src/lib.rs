@@ -1,0 +1,2 @@
+//! RoCE wire formats, PSN arithmetic and flow records.
+#![no_std]

@@ -1,0 +1,1 @@
+//! Test building blocks: RoCE packets, scenarios, captures and network namespaces.
