@@ -1,1 +1,5 @@
 //! Test building blocks: RoCE packets, scenarios, captures and network namespaces.
+//!
+//! Nothing here uses the product's parser, so what it builds can judge the parser.
+
+pub mod packet;
