@@ -1,2 +1,20 @@
 //! RoCE wire formats, PSN arithmetic and flow records.
+//!
+//! One parser and one set of flow records for the kernel programs, for capture files and for tests.
+//! Everything here is pure: bytes, records and time come in as arguments; no clock, file or map is
+//! touched, nothing allocates, and no bytes make it panic.
+//!
+//! - [`wire`]: Ethernet to the RoCE extended headers, over a [`wire::PacketRead`] back end.
+//! - [`psn`]: 24-bit packet sequence numbers.
+//! - [`flow`]: what is kept for one flow, and how one packet changes it.
+//! - [`tap`]: node-wide counters of one interface direction.
+//! - [`marking`]: which DSCP and ECN codepoints a fabric expects.
 #![no_std]
+#![forbid(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+
+pub mod config;
+pub mod flow;
+pub mod marking;
+pub mod psn;
+pub mod tap;
+pub mod wire;

@@ -1,0 +1,97 @@
+//! The cold part of a record: counters that change once for each run, or on rare events.
+
+use super::{OPCODE_COUNTERS, Run, opcode_index};
+use crate::marking::MarkingPolicy;
+use crate::tap::NAK_COUNTERS;
+
+/// DSCP values a record tells apart; packets with others are summed.
+pub const DSCP_VALUES: usize = 3;
+
+/// Counters that wrap; user space adds up their differences.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct FlowCold {
+    /// Bytes of the slot when the open run started.
+    pub run_bytes: u64,
+    /// Payload of all closed runs.
+    pub payload_bytes: u64,
+    /// Packets of the slot when the open run started.
+    pub run_packets: u32,
+    /// First PSN seen.
+    pub first_psn: u32,
+    /// Packets by opcode; see [`opcode_index`].
+    pub opcodes: [u32; OPCODE_COUNTERS],
+    /// Packets by ECN codepoint.
+    pub ecn: [u32; 4],
+    /// Packets with the DSCP in `dscp_values`, and all others.
+    pub dscp: [u32; DSCP_VALUES + 1],
+    /// DSCP values in the order they were first seen.
+    pub dscp_values: [u8; DSCP_VALUES],
+    /// How many of them are used.
+    pub dscp_used: u8,
+    /// How often the DSCP of a packet was another than that of the one before.
+    pub dscp_changes: u32,
+    /// How often the UDP source port changed.
+    pub source_port_changes: u32,
+    /// Packets with an unexpected DSCP.
+    pub wrong_dscp: u32,
+    /// Data packets that are not ECN-capable.
+    pub wrong_ecn: u32,
+    /// Negative acknowledgements; see [`crate::tap::nak_index`].
+    pub naks: [u32; NAK_COUNTERS],
+    /// Outer VLAN tag when the last run started; [`Self::UNTAGGED`] without one.
+    pub vlan: u32,
+    /// Timer code of the last RNR NAK.
+    pub rnr_timer_code: u32,
+}
+
+impl FlowCold {
+    /// Value of [`Self::vlan`] without a tag. Tags have 16 bits.
+    pub const UNTAGGED: u32 = 1 << 16;
+
+    /// Books the packets of a run that went to `dest_qp`.
+    #[inline(always)]
+    pub fn book(&mut self, run: Run, dest_qp: u32, marking: &MarkingPolicy) {
+        let Run { class, packets, .. } = run;
+        let traffic_class = class.traffic_class();
+        let packet_class = class.packet_class(dest_qp);
+        self.payload_bytes = self.payload_bytes.wrapping_add(run.payload_bytes());
+        add(&mut self.opcodes, opcode_index(class.opcode()), packets);
+        add(&mut self.ecn, traffic_class.ecn() as usize, packets);
+        let dscp_index = self.dscp_index(traffic_class.dscp());
+        add(&mut self.dscp, dscp_index, packets);
+        if marking.is_wrong_dscp(packet_class, traffic_class) {
+            self.wrong_dscp = self.wrong_dscp.wrapping_add(packets);
+        }
+        if marking.is_wrong_ecn(packet_class, traffic_class) {
+            self.wrong_ecn = self.wrong_ecn.wrapping_add(packets);
+        }
+    }
+
+    /// Counter of a DSCP; takes a free one when it is new.
+    #[inline(always)]
+    fn dscp_index(&mut self, dscp: u8) -> usize {
+        for index in 0..DSCP_VALUES {
+            let is_new = index == self.dscp_used as usize;
+            let Some(value) = self.dscp_values.get_mut(index) else { break };
+            if is_new {
+                *value = dscp;
+                self.dscp_used = index as u8 + 1;
+                return index;
+            }
+            if *value == dscp {
+                return index;
+            }
+        }
+        DSCP_VALUES
+    }
+}
+
+#[inline(always)]
+fn add(counters: &mut [u32], index: usize, count: u32) {
+    if let Some(counter) = counters.get_mut(index) {
+        *counter = counter.wrapping_add(count);
+    }
+}
+
+const _: () = assert!(size_of::<FlowCold>() == 192);

@@ -1,0 +1,249 @@
+//! Identity of a flow record.
+
+use crate::wire::{Addresses, Opcode, RocePacket, RoceVersion, Transport};
+
+/// Requests and responses that go to one QP are two PSN sequences.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum PsnSpace {
+    /// The sender's own requests.
+    Request,
+    /// Answers, with the PSNs of the requests that went the other way.
+    Response,
+}
+
+/// Transport in three bits; never 0, so that no tag is 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+#[expect(missing_docs, reason = "the names are those of Transport")]
+pub enum TransportCode {
+    Rc = 1,
+    Uc = 2,
+    Ud = 3,
+    Cnp = 4,
+    Xrc = 5,
+    Other = 6,
+}
+
+/// The byte beside the QP number in a key: tap, PSN space and transport.
+///
+/// ```text
+/// 7 6 5 4 | 3     | 2 1 0
+/// tap     | space | transport
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct RecordTag(u8);
+
+/// Key of a record in the IPv4 table. Addresses are in network order.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct NarrowKey {
+    /// Sender.
+    pub source: u32,
+    /// Receiver.
+    pub destination: u32,
+    /// Destination QP with the [`RecordTag`] in the upper byte.
+    pub tagged_qp: u32,
+}
+
+/// Key of a record in the table for IPv6, UD and `RoCEv1`. IPv4 stands as a mapped address.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct WideKey {
+    /// Sender, network order.
+    pub source: [u32; 4],
+    /// Receiver, network order.
+    pub destination: [u32; 4],
+    /// Destination QP with the [`RecordTag`] in the upper byte.
+    pub tagged_qp: u32,
+    /// Source QP of UD, else 0; bit 31 is set for `RoCEv1`.
+    pub source_qp: u32,
+    /// Zero.
+    pub reserved: u32,
+}
+
+/// Operations that the flow table needs of both kinds of key.
+pub trait FlowKey: Copy + PartialEq {
+    /// Word that says whether a slot is taken: see the constants.
+    fn tagged_qp(&self) -> u32;
+
+    /// Marks a slot that was never used: a search ends here.
+    const EMPTY: u32 = 0;
+    /// Marks a slot whose record was removed: a search goes on.
+    const REMOVED: u32 = 1;
+
+    /// Tag of a taken slot; `None` for an empty or removed one.
+    #[inline(always)]
+    fn tag(&self) -> Option<RecordTag> {
+        let tag = (self.tagged_qp() >> 24) as u8;
+        if tag == 0 { None } else { Some(RecordTag(tag)) }
+    }
+
+    /// Destination QP.
+    #[inline(always)]
+    fn dest_qp(&self) -> u32 {
+        self.tagged_qp() & 0x00ff_ffff
+    }
+}
+
+impl FlowKey for NarrowKey {
+    #[inline(always)]
+    fn tagged_qp(&self) -> u32 {
+        self.tagged_qp
+    }
+}
+
+impl FlowKey for WideKey {
+    #[inline(always)]
+    fn tagged_qp(&self) -> u32 {
+        self.tagged_qp
+    }
+}
+
+impl RecordTag {
+    /// Tag of a packet seen at `tap`.
+    #[inline(always)]
+    pub const fn new(tap: u8, opcode: Opcode) -> Self {
+        let transport = match opcode.transport() {
+            Transport::Rc => TransportCode::Rc,
+            Transport::Uc => TransportCode::Uc,
+            Transport::Ud => TransportCode::Ud,
+            Transport::Cnp => TransportCode::Cnp,
+            Transport::Xrc => TransportCode::Xrc,
+            Transport::Rd | Transport::Manufacturer => TransportCode::Other,
+        };
+        let space = if opcode.is_response() { 1 << 3 } else { 0 };
+        Self(tap << 4 | space | transport as u8)
+    }
+
+    /// The tag in `tagged_qp`, if that is the word of a taken slot.
+    pub const fn from_tagged_qp(tagged_qp: u32) -> Option<Self> {
+        match (tagged_qp >> 24) as u8 {
+            0 => None,
+            tag => Some(Self(tag)),
+        }
+    }
+
+    /// The tap.
+    pub const fn tap(self) -> u8 {
+        self.0 >> 4
+    }
+
+    /// The PSN space.
+    pub const fn space(self) -> PsnSpace {
+        if self.0 & 1 << 3 == 0 { PsnSpace::Request } else { PsnSpace::Response }
+    }
+
+    /// The transport; opcodes that no standard defines are [`Transport::Manufacturer`].
+    pub const fn transport(self) -> Transport {
+        match self.0 & 7 {
+            1 => Transport::Rc,
+            2 => Transport::Uc,
+            3 => Transport::Ud,
+            4 => Transport::Cnp,
+            5 => Transport::Xrc,
+            _ => Transport::Manufacturer,
+        }
+    }
+
+    #[inline(always)]
+    const fn with_qp(self, dest_qp: u32) -> u32 {
+        (self.0 as u32) << 24 | dest_qp
+    }
+}
+
+impl NarrowKey {
+    /// Key of a packet, or `None` when it belongs to the wide table.
+    #[inline(always)]
+    pub fn of(packet: &RocePacket, tap: u8) -> Option<Self> {
+        let opcode = packet.bth.opcode();
+        let Addresses::V4 { source, destination } = packet.addresses else { return None };
+        if opcode.has_deth() {
+            return None;
+        }
+        Some(Self {
+            source: u32::from_ne_bytes(source),
+            destination: u32::from_ne_bytes(destination),
+            tagged_qp: RecordTag::new(tap, opcode).with_qp(packet.bth.dest_qp()),
+        })
+    }
+}
+
+impl WideKey {
+    /// Bit of [`Self::source_qp`] that marks `RoCEv1`.
+    pub const ROCE_V1: u32 = 1 << 31;
+
+    /// Key of any packet.
+    #[inline(always)]
+    pub fn of(packet: &RocePacket, tap: u8) -> Self {
+        let opcode = packet.bth.opcode();
+        let (source, destination) = match packet.addresses {
+            Addresses::V4 { source, destination } => (mapped(source), mapped(destination)),
+            Addresses::V6 { source, destination } => (words(source), words(destination)),
+        };
+        let version = if packet.version == RoceVersion::V1 { Self::ROCE_V1 } else { 0 };
+        Self {
+            source,
+            destination,
+            tagged_qp: RecordTag::new(tap, opcode).with_qp(packet.bth.dest_qp()),
+            source_qp: packet.source_qp.unwrap_or(0) | version,
+            reserved: 0,
+        }
+    }
+}
+
+impl From<NarrowKey> for WideKey {
+    #[inline(always)]
+    fn from(key: NarrowKey) -> Self {
+        Self {
+            source: mapped(key.source.to_ne_bytes()),
+            destination: mapped(key.destination.to_ne_bytes()),
+            tagged_qp: key.tagged_qp,
+            source_qp: 0,
+            reserved: 0,
+        }
+    }
+}
+
+/// ::ffff:a.b.c.d
+#[inline(always)]
+fn mapped(address: [u8; 4]) -> [u32; 4] {
+    [0, 0, 0xffff_u32.to_be(), u32::from_ne_bytes(address)]
+}
+
+#[inline(always)]
+fn words(address: [u8; 16]) -> [u32; 4] {
+    let [a0, a1, a2, a3, b0, b1, b2, b3, c0, c1, c2, c3, d0, d1, d2, d3] = address;
+    [
+        u32::from_ne_bytes([a0, a1, a2, a3]),
+        u32::from_ne_bytes([b0, b1, b2, b3]),
+        u32::from_ne_bytes([c0, c1, c2, c3]),
+        u32::from_ne_bytes([d0, d1, d2, d3]),
+    ]
+}
+
+const _: () = assert!(size_of::<NarrowKey>() == 12);
+const _: () = assert!(size_of::<WideKey>() == 44);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tag_is_never_zero_and_reads_back() {
+        for tap in 0..16 {
+            for code in 0..=255 {
+                let tag = RecordTag::new(tap, Opcode(code));
+                assert_ne!(tag.0, 0);
+                assert_eq!(tag.tap(), tap);
+                assert_eq!(tag.space() == PsnSpace::Response, Opcode(code).is_response());
+            }
+        }
+        assert_eq!(RecordTag::new(3, Opcode(0xa6)).transport(), Transport::Xrc);
+    }
+
+    #[test]
+    fn empty_and_removed_words_have_no_tag() {
+        assert_eq!(RecordTag::from_tagged_qp(NarrowKey::EMPTY), None);
+        assert_eq!(RecordTag::from_tagged_qp(NarrowKey::REMOVED), None);
+    }
+}

@@ -1,0 +1,57 @@
+//! Records of packets that could not be counted in their slot.
+
+use super::{RunClass, WideKey};
+use crate::tap::nak_index;
+use crate::wire::RocePacket;
+
+/// Key of the fallback map: a flow and what its packets have in common.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct SpillKey {
+    /// The flow, also when it belongs to the narrow table.
+    pub flow: WideKey,
+    /// [`RunClass`] in the lower 24 bits; above, 0 or one more than the NAK counter.
+    pub class_and_nak: u32,
+}
+
+/// Value of the fallback map, added to with atomic operations.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SpillCount {
+    /// Packets.
+    pub packets: u64,
+    /// Bytes from the Ethernet header to the end of the IP packet.
+    pub wire_bytes: u64,
+    /// Payload bytes.
+    pub payload_bytes: u64,
+}
+
+impl SpillKey {
+    /// Key of a packet.
+    #[inline(always)]
+    pub fn of(packet: &RocePacket, tap: u8) -> Self {
+        let nak = match nak_index(packet.bth.opcode(), packet.aeth) {
+            Some(index) => index as u32 + 1,
+            None => 0,
+        };
+        Self {
+            flow: WideKey::of(packet, tap),
+            class_and_nak: RunClass::of(packet).bits() | nak << 24,
+        }
+    }
+
+    /// What the packets have in common.
+    pub const fn class(&self) -> RunClass {
+        RunClass::from_bits(self.class_and_nak)
+    }
+
+    /// NAK counter of the packets, if they are negative acknowledgements.
+    pub const fn nak(&self) -> Option<usize> {
+        match self.class_and_nak >> 24 {
+            0 => None,
+            code => Some(code as usize - 1),
+        }
+    }
+}
+
+const _: () = assert!(size_of::<SpillKey>() == 48);

@@ -1,0 +1,395 @@
+//! BTH opcodes: three bits of transport, five bits of operation.
+
+use super::{Aeth, AtomicAckEth, AtomicEth, Deth, Ieth, ImmDt, Reth, XrcEth};
+
+/// The opcode byte of a BTH. Every value is representable; see [`Self::operation`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Opcode(pub u8);
+
+/// Transport service, from the upper three bits of the opcode.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Transport {
+    /// Reliable connection.
+    Rc,
+    /// Unreliable connection.
+    Uc,
+    /// Reliable datagram; no known product implements it.
+    Rd,
+    /// Unreliable datagram.
+    Ud,
+    /// The group of the congestion notification packet.
+    Cnp,
+    /// Extended reliable connection.
+    Xrc,
+    /// Groups 6 and 7, left to manufacturers.
+    Manufacturer,
+}
+
+/// What a packet does, whatever its transport.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[expect(missing_docs, reason = "the names are those of the IBTA opcode table")]
+pub enum Operation {
+    SendFirst,
+    SendMiddle,
+    SendLast,
+    SendLastImmediate,
+    SendOnly,
+    SendOnlyImmediate,
+    RdmaWriteFirst,
+    RdmaWriteMiddle,
+    RdmaWriteLast,
+    RdmaWriteLastImmediate,
+    RdmaWriteOnly,
+    RdmaWriteOnlyImmediate,
+    RdmaReadRequest,
+    RdmaReadResponseFirst,
+    RdmaReadResponseMiddle,
+    RdmaReadResponseLast,
+    RdmaReadResponseOnly,
+    Acknowledge,
+    AtomicAcknowledge,
+    CompareSwap,
+    FetchAdd,
+    SendLastInvalidate,
+    SendOnlyInvalidate,
+    Flush,
+    AtomicWrite,
+    Cnp,
+    /// No standard defines this opcode byte.
+    Unknown(u8),
+}
+
+/// Bit `n` is operation `n` of the five-bit operation code.
+const HAS_RETH: u32 = bits(&[0x06, 0x0a, 0x0b, 0x0c, 0x1c, 0x1d]);
+const HAS_AETH: u32 = bits(&[0x0d, 0x0f, 0x10, 0x11, 0x12]);
+const HAS_IMM_DT: u32 = bits(&[0x03, 0x05, 0x09, 0x0b]);
+const HAS_ATOMIC_ETH: u32 = bits(&[0x13, 0x14]);
+const HAS_IETH: u32 = bits(&[0x16, 0x17]);
+const HAS_FETH: u32 = bits(&[0x1c]);
+const IS_RESPONSE: u32 = bits(&[0x0d, 0x0e, 0x0f, 0x10, 0x11, 0x12]);
+const DEFINED_RC: u32 = 0x001f_ffff | bits(&[0x16, 0x17, 0x1c, 0x1d]);
+const DEFINED_UC: u32 = 0x0000_0fff;
+const DEFINED_UD: u32 = bits(&[0x04, 0x05]);
+
+/// FETH of a FLUSH request: placement and selectivity bits (Linux `rxe_hdr.h`).
+const FETH_LEN: usize = 4;
+/// RDETH, which precedes everything in RD.
+const RDETH_LEN: usize = 4;
+/// Reserved bytes of a CNP.
+const CNP_RESERVED_LEN: usize = 16;
+
+/// Length of all extended headers for every opcode byte. A table keeps the kernel path free of branches.
+static EXTENDED_LEN: [u8; 256] = extended_len_table();
+
+impl Opcode {
+    /// Congestion notification packet.
+    pub const CNP: Self = Self(0x81);
+    /// RC acknowledgement.
+    pub const RC_ACKNOWLEDGE: Self = Self(0x11);
+
+    /// Transport service.
+    #[inline(always)]
+    pub const fn transport(self) -> Transport {
+        match self.0 >> 5 {
+            0 => Transport::Rc,
+            1 => Transport::Uc,
+            2 => Transport::Rd,
+            3 => Transport::Ud,
+            4 => Transport::Cnp,
+            5 => Transport::Xrc,
+            _ => Transport::Manufacturer,
+        }
+    }
+
+    /// Whether the packet answers a request, so that its PSN belongs to the other direction's requests.
+    #[inline(always)]
+    pub const fn is_response(self) -> bool {
+        self.has(IS_RESPONSE) && !matches!(self.transport(), Transport::Cnp | Transport::Manufacturer)
+    }
+
+    /// Whether this is an ACK, NAK or RNR NAK packet: a response without data.
+    #[inline(always)]
+    pub const fn is_acknowledge(self) -> bool {
+        self.0 & 0x1f == 0x11 && self.is_response()
+    }
+
+    /// Whether the opcode byte is one that a standard defines.
+    #[inline(always)]
+    pub const fn is_defined(self) -> bool {
+        match self.transport() {
+            Transport::Rc | Transport::Xrc => self.has(DEFINED_RC),
+            Transport::Uc => self.has(DEFINED_UC),
+            Transport::Ud => self.has(DEFINED_UD),
+            Transport::Cnp => self.0 == Self::CNP.0,
+            Transport::Rd | Transport::Manufacturer => false,
+        }
+    }
+
+    /// Whether an AETH follows.
+    #[inline(always)]
+    pub const fn has_aeth(self) -> bool {
+        self.is_defined() && self.has(HAS_AETH)
+    }
+
+    /// Whether a RETH follows.
+    #[inline(always)]
+    pub const fn has_reth(self) -> bool {
+        self.is_defined() && self.has(HAS_RETH)
+    }
+
+    /// Whether a DETH follows.
+    #[inline(always)]
+    pub const fn has_deth(self) -> bool {
+        self.is_defined() && matches!(self.transport(), Transport::Ud)
+    }
+
+    /// Whether an `XRCETH` follows.
+    #[inline(always)]
+    pub const fn has_xrc_eth(self) -> bool {
+        self.is_defined() && matches!(self.transport(), Transport::Xrc) && !self.has(IS_RESPONSE)
+    }
+
+    /// Whether immediate data follows.
+    #[inline(always)]
+    pub const fn has_imm_dt(self) -> bool {
+        self.is_defined() && self.has(HAS_IMM_DT)
+    }
+
+    /// Whether an `AtomicETH` follows.
+    #[inline(always)]
+    pub const fn has_atomic_eth(self) -> bool {
+        self.is_defined() && self.has(HAS_ATOMIC_ETH)
+    }
+
+    /// Whether an `AtomicAckETH` follows.
+    #[inline(always)]
+    pub const fn has_atomic_ack_eth(self) -> bool {
+        self.is_defined() && self.has(1 << 0x12)
+    }
+
+    /// Whether an IETH follows.
+    #[inline(always)]
+    pub const fn has_ieth(self) -> bool {
+        self.is_defined() && self.has(HAS_IETH)
+    }
+
+    /// Bytes between the BTH and the RETH: an `XRCETH`, or the FETH of a FLUSH.
+    #[inline(always)]
+    pub const fn reth_offset(self) -> usize {
+        let xrc = if self.has_xrc_eth() { XrcEth::LEN } else { 0 };
+        let feth = if self.has(HAS_FETH) { FETH_LEN } else { 0 };
+        xrc + feth
+    }
+
+    /// Length of all headers between BTH and payload; 0 for an unknown opcode.
+    ///
+    /// The 16 reserved bytes of a CNP count as header, for they carry nothing.
+    #[inline(always)]
+    pub fn extended_len(self) -> usize {
+        let Some(len) = EXTENDED_LEN.get(self.0 as usize) else { return 0 };
+        *len as usize
+    }
+
+    #[inline(always)]
+    const fn has(self, operations: u32) -> bool {
+        operations >> (self.0 & 0x1f) & 1 != 0
+    }
+
+    /// What the packet does.
+    pub const fn operation(self) -> Operation {
+        if self.0 == Self::CNP.0 {
+            return Operation::Cnp;
+        }
+        if !self.is_defined() {
+            return Operation::Unknown(self.0);
+        }
+        match self.0 & 0x1f {
+            0x00 => Operation::SendFirst,
+            0x01 => Operation::SendMiddle,
+            0x02 => Operation::SendLast,
+            0x03 => Operation::SendLastImmediate,
+            0x04 => Operation::SendOnly,
+            0x05 => Operation::SendOnlyImmediate,
+            0x06 => Operation::RdmaWriteFirst,
+            0x07 => Operation::RdmaWriteMiddle,
+            0x08 => Operation::RdmaWriteLast,
+            0x09 => Operation::RdmaWriteLastImmediate,
+            0x0a => Operation::RdmaWriteOnly,
+            0x0b => Operation::RdmaWriteOnlyImmediate,
+            0x0c => Operation::RdmaReadRequest,
+            0x0d => Operation::RdmaReadResponseFirst,
+            0x0e => Operation::RdmaReadResponseMiddle,
+            0x0f => Operation::RdmaReadResponseLast,
+            0x10 => Operation::RdmaReadResponseOnly,
+            0x11 => Operation::Acknowledge,
+            0x12 => Operation::AtomicAcknowledge,
+            0x13 => Operation::CompareSwap,
+            0x14 => Operation::FetchAdd,
+            0x16 => Operation::SendLastInvalidate,
+            0x17 => Operation::SendOnlyInvalidate,
+            0x1c => Operation::Flush,
+            0x1d => Operation::AtomicWrite,
+            _ => Operation::Unknown(self.0),
+        }
+    }
+}
+
+impl Transport {
+    /// Label in metrics and JSON.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Rc => "RC",
+            Self::Uc => "UC",
+            Self::Rd => "RD",
+            Self::Ud => "UD",
+            Self::Cnp => "CNP",
+            Self::Xrc => "XRC",
+            Self::Manufacturer => "MANUFACTURER",
+        }
+    }
+}
+
+impl Operation {
+    /// IBTA name in upper snake case without the transport; `UNKNOWN` for every unknown opcode.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::SendFirst => "SEND_FIRST",
+            Self::SendMiddle => "SEND_MIDDLE",
+            Self::SendLast => "SEND_LAST",
+            Self::SendLastImmediate => "SEND_LAST_IMM",
+            Self::SendOnly => "SEND_ONLY",
+            Self::SendOnlyImmediate => "SEND_ONLY_IMM",
+            Self::RdmaWriteFirst => "RDMA_WRITE_FIRST",
+            Self::RdmaWriteMiddle => "RDMA_WRITE_MIDDLE",
+            Self::RdmaWriteLast => "RDMA_WRITE_LAST",
+            Self::RdmaWriteLastImmediate => "RDMA_WRITE_LAST_IMM",
+            Self::RdmaWriteOnly => "RDMA_WRITE_ONLY",
+            Self::RdmaWriteOnlyImmediate => "RDMA_WRITE_ONLY_IMM",
+            Self::RdmaReadRequest => "RDMA_READ_REQUEST",
+            Self::RdmaReadResponseFirst => "RDMA_READ_RESPONSE_FIRST",
+            Self::RdmaReadResponseMiddle => "RDMA_READ_RESPONSE_MIDDLE",
+            Self::RdmaReadResponseLast => "RDMA_READ_RESPONSE_LAST",
+            Self::RdmaReadResponseOnly => "RDMA_READ_RESPONSE_ONLY",
+            Self::Acknowledge => "ACKNOWLEDGE",
+            Self::AtomicAcknowledge => "ATOMIC_ACKNOWLEDGE",
+            Self::CompareSwap => "COMPARE_SWAP",
+            Self::FetchAdd => "FETCH_ADD",
+            Self::SendLastInvalidate => "SEND_LAST_INV",
+            Self::SendOnlyInvalidate => "SEND_ONLY_INV",
+            Self::Flush => "FLUSH",
+            Self::AtomicWrite => "ATOMIC_WRITE",
+            Self::Cnp => "CNP",
+            Self::Unknown(_) => "UNKNOWN",
+        }
+    }
+}
+
+const fn bits(operations: &[u8]) -> u32 {
+    let mut mask = 0;
+    let mut rest = operations;
+    while let [first, tail @ ..] = rest {
+        mask |= 1 << *first;
+        rest = tail;
+    }
+    mask
+}
+
+const fn extended_len(opcode: Opcode) -> usize {
+    if opcode.0 == Opcode::CNP.0 {
+        return CNP_RESERVED_LEN;
+    }
+    if matches!(opcode.transport(), Transport::Rd) {
+        return RDETH_LEN;
+    }
+    let mut len = 0;
+    if opcode.has_deth() {
+        len += Deth::LEN;
+    }
+    if opcode.has_xrc_eth() {
+        len += XrcEth::LEN;
+    }
+    if opcode.has_reth() {
+        len += Reth::LEN;
+    }
+    if opcode.is_defined() && opcode.has(HAS_FETH) {
+        len += FETH_LEN;
+    }
+    if opcode.has_aeth() {
+        len += Aeth::LEN;
+    }
+    if opcode.has_imm_dt() {
+        len += ImmDt::LEN;
+    }
+    if opcode.has_atomic_eth() {
+        len += AtomicEth::LEN;
+    }
+    if opcode.has_atomic_ack_eth() {
+        len += AtomicAckEth::LEN;
+    }
+    if opcode.has_ieth() {
+        len += Ieth::LEN;
+    }
+    len
+}
+
+#[expect(clippy::indexing_slicing, reason = "evaluated at compile time")]
+const fn extended_len_table() -> [u8; 256] {
+    let mut table = [0; 256];
+    let mut opcode = 0;
+    while opcode < 256 {
+        table[opcode] = extended_len(Opcode(opcode as u8)) as u8;
+        opcode += 1;
+    }
+    table
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn header_lengths_of_every_kind() {
+        let expected = [
+            (0x06, 16), // WRITE FIRST: RETH
+            (0x07, 0),
+            (0x0b, 20), // WRITE ONLY IMM: RETH, ImmDt
+            (0x0c, 16),
+            (0x0d, 4),
+            (0x0e, 0), // READ RESPONSE MIDDLE has no AETH
+            (0x11, 4),
+            (0x12, 12), // ATOMIC ACK: AETH, AtomicAckETH
+            (0x13, 28),
+            (0x17, 4),
+            (0x1c, 20), // FLUSH: FETH, RETH
+            (0x1d, 16),
+            (0x2b, 20),
+            (0x64, 8),
+            (0x65, 12),
+            (0x81, 16),
+            (0xa6, 20), // XRC WRITE FIRST: XRCETH, RETH
+            (0xb1, 4),  // XRC ACK has no XRCETH
+            (0xc0, 0),
+        ];
+        for (opcode, len) in expected {
+            assert_eq!(Opcode(opcode).extended_len(), len, "opcode {opcode:#04x}");
+        }
+    }
+
+    #[test]
+    fn undefined_codes_keep_their_value() {
+        for opcode in [0x15, 0x18, 0x2c, 0x60, 0x80, 0x9f, 0xff] {
+            assert_eq!(Opcode(opcode).operation(), Operation::Unknown(opcode));
+            assert!(!Opcode(opcode).is_defined());
+        }
+        let defined = (0..=255).filter(|&code| Opcode(code).is_defined()).count();
+        assert_eq!(defined, 25 + 12 + 2 + 1 + 25, "RC, UC, UD, CNP, XRC");
+    }
+
+    #[test]
+    fn a_cnp_is_no_response() {
+        assert!(!Opcode::CNP.is_response());
+        assert!(Opcode::RC_ACKNOWLEDGE.is_response());
+        assert!(Opcode(0x0e).is_response());
+        assert!(!Opcode(0x0c).is_response());
+    }
+}
