@@ -2,4 +2,8 @@
 //!
 //! Nothing here uses the product's parser, so what it builds can judge the parser.
 
+pub mod capture;
+pub mod netns;
 pub mod packet;
+pub mod replay;
+pub mod send;
