@@ -1,1 +1,3 @@
 //! RoCEv2 packet telemetry.
+
+pub mod capture;
