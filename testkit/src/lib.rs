@@ -6,4 +6,5 @@ pub mod capture;
 pub mod netns;
 pub mod packet;
 pub mod replay;
+pub mod scenario;
 pub mod send;

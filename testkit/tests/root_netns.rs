@@ -9,6 +9,7 @@ use anyhow::{Context, Result};
 use roce_testkit::netns::{Namespace, VethConfig, VethEnd, VethPair, remove_stale};
 use roce_testkit::packet::{Opcode, Packet};
 use roce_testkit::replay::{replay, replay_timed};
+use roce_testkit::scenario::{self, ManyFlows};
 use roce_testkit::send::{Pace, Sender, allowed_cpus, send_on_cpus};
 
 /// Received packets and drops of `interface`, as the namespace's own `net/dev` says.
@@ -112,22 +113,31 @@ fn root_addresses_are_reachable_without_discovery() {
 }
 
 #[test]
-fn root_two_cpus_send_every_frame_once() {
-    const EACH: u32 = 100_000;
+fn root_two_cpus_send_every_flow_and_every_frame_once() {
     let cpus = allowed_cpus().unwrap();
     let (left, right) = namespaces().unwrap();
     let config = VethConfig { queues: 2, ..VethConfig::default() };
     let veth = VethPair::create(&left, &right, &config).unwrap();
-    let frame = frame(0);
-    let parts: Vec<_> =
-        cpus.iter().take(2).map(|&cpu| (cpu, std::iter::repeat_n(&frame, EACH as usize))).collect();
-    let threads = parts.len() as u64;
+    let flows = ManyFlows::new(1000, 200_000, 64);
+    let threads = cpus.len().min(2);
+    let parts = cpus.into_iter().zip(flows.split_every_flow(threads as u32)).collect();
     let sent =
         left.run(|| send_on_cpus(veth.left_name(), parts, Pace::Unlimited)).unwrap().unwrap();
-    println!("{} frames/s, refused {}, dropped {}", sent.rate(), sent.refused, sent.dropped);
-    assert_eq!(sent.frames, threads * u64::from(EACH));
+    println!("{:.0} frames/s, refused {}, dropped {}", sent.rate(), sent.refused, sent.dropped);
+    assert_eq!(sent.frames, flows.truth().totals().packets);
     assert_eq!(received(&right, veth.right_name()).unwrap().0, sent.delivered());
     assert_eq!(sent.dropped, 0);
+}
+
+#[test]
+fn root_a_scenario_arrives_whole() {
+    let (left, right) = namespaces().unwrap();
+    let veth = VethPair::create(&left, &right, &VethConfig::default()).unwrap();
+    let scenario = scenario::Scenario::together("all", scenario::all());
+    let sent = replay(&left, veth.left_name(), &scenario.frames, Pace::Unlimited).unwrap();
+    assert_eq!(sent.frames, scenario.truth.totals().packets);
+    assert_eq!(sent.bytes, scenario.truth.totals().wire_bytes);
+    assert_eq!(received(&right, veth.right_name()).unwrap().0, sent.frames);
 }
 
 #[test]
@@ -157,6 +167,13 @@ fn root_what_cannot_be_sent_is_an_error_that_says_why() {
 
     let missing = left.run(|| Sender::open("nosuch0")).unwrap().unwrap_err();
     assert!(format!("{missing:#}").contains("nosuch0"), "{missing:#}");
+
+    assert!(
+        right.command("ip").args(["link", "set", "right0", "down"]).status().unwrap().success()
+    );
+    let refused = replay(&left, veth.left_name(), [frame(0)], Pace::Unlimited).unwrap_err();
+    assert!(format!("{refused:#}").contains("left0"), "{refused:#}");
+    println!("{refused:#}");
 
     let twice = VethConfig {
         left: VethEnd { name: "a".into(), ..VethConfig::default().left },

@@ -151,7 +151,10 @@ impl Sender {
                     let since = *refused_since.get_or_insert_with(Instant::now);
                     if since.elapsed() > PATIENCE {
                         return Err(anyhow!(error)).with_context(|| {
-                            format!("{} took no frame for {PATIENCE:?}", self.interface)
+                            format!(
+                                "{} took no frame for {PATIENCE:?}: its peer is down or its queue stays full",
+                                self.interface
+                            )
                         });
                     }
                     thread::sleep(BACKOFF);

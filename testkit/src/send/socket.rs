@@ -73,7 +73,7 @@ fn interface_index(interface: &str) -> io::Result<libc::c_int> {
     let name = CString::new(interface)?;
     // SAFETY: `name` ends with a NUL and outlives the call.
     let index = unsafe { libc::if_nametoindex(name.as_ptr()) };
-    if index == 0 { Err(io::Error::last_os_error()) } else { Ok(index as libc::c_int) }
+    if index == 0 { Err(io::Error::last_os_error()) } else { Ok(index.cast_signed()) }
 }
 
 fn check(outcome: libc::c_int) -> io::Result<()> {
