@@ -1,30 +1,29 @@
-//! What user space tells the kernel programs before they are loaded.
+//! Names and sizes that user space and the kernel programs agree on.
 
-use crate::marking::MarkingPolicy;
-
-/// Read-only settings of the datapath. The verifier sees them as constants.
-#[repr(C)]
-#[derive(Clone, Copy, Debug)]
-pub struct DatapathConfig {
-    /// Mixed into every hash, so that nobody outside can aim at one slot.
-    pub hash_seed: u64,
-    /// Slots of the IPv4 table.
-    pub narrow_slots: u32,
-    /// Slots of the table for IPv6, UD and `RoCEv1`.
-    pub wide_slots: u32,
-    /// CPUs that counters are kept for.
-    pub cpus: u32,
-    /// 1 when all programs belong to one interface, whose taps are 0 and 1: then no tap list is read.
-    pub single_interface: u32,
-    /// 1 where a plain store may overtake earlier ones (not on x86), so that a slot is released by an exchange.
-    pub weak_memory_order: u32,
-    /// 1 where the kernel has `bpf_xdp_load_bytes` (5.18).
-    pub xdp_load_bytes: u32,
-    /// Expected marking.
-    pub marking: MarkingPolicy,
+/// Read-only settings of the datapath, set before it is loaded; the verifier sees them as constants.
+pub mod setting {
+    /// `u64` mixed into every hash, so that nobody outside can aim at one slot.
+    pub const HASH_SEED: &str = "HASH_SEED";
+    /// `u32`: slots of the IPv4 table.
+    pub const NARROW_LEN: &str = "NARROW_LEN";
+    /// `u32`: slots of the table for IPv6, UD and `RoCEv1`.
+    pub const WIDE_LEN: &str = "WIDE_LEN";
+    /// `u32`: CPUs that counters are kept for.
+    pub const CPUS: &str = "CPUS";
+    /// `u32`: 1 when all programs belong to one interface, whose taps are 0 and 1, so that no list is read.
+    pub const SINGLE_INTERFACE: &str = "SINGLE_INTERFACE";
+    /// `u32`: 1 where a plain store may overtake earlier ones (not on x86), so that a slot is released by an exchange.
+    pub const WEAK_MEMORY_ORDER: &str = "WEAK_MEMORY_ORDER";
+    /// `u32`: 1 where the kernel has `bpf_xdp_load_bytes` and `bpf_xdp_get_buff_len` (5.18).
+    pub const XDP_LOAD_BYTES: &str = "XDP_LOAD_BYTES";
+    /// [`crate::marking::MarkingPolicy`]: expected marking.
+    pub const MARKING: &str = "MARKING";
 }
 
-/// Records that fit at a load of two thirds; the slots that are allocated for it.
+/// Slots for `max_flows` records, which then fill two thirds of them.
 pub const fn slots_for(max_flows: u32) -> u32 {
     max_flows.saturating_add(max_flows / 2)
 }
+
+/// Bytes at the start of a frame that hold every header the parser reads.
+pub const HEADER_BYTES: usize = 192;

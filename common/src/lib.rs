@@ -10,7 +10,7 @@
 //! - [`tap`]: node-wide counters of one interface direction.
 //! - [`marking`]: which DSCP and ECN codepoints a fabric expects.
 #![no_std]
-#![forbid(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+#![deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
 pub mod config;
 pub mod flow;

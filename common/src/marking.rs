@@ -40,7 +40,7 @@ impl PacketClass {
 
     /// Class of a packet with this opcode to this QP.
     #[inline(always)]
-    pub const fn of(opcode: Opcode, dest_qp: u32) -> Self {
+    pub fn of(opcode: Opcode, dest_qp: u32) -> Self {
         if matches!(opcode.transport(), Transport::Ud) && dest_qp <= 1 {
             Self::Management
         } else if opcode.0 == Opcode::CNP.0 {

@@ -9,9 +9,9 @@ pub const MAX_TAPS: u32 = 16;
 /// Counters of [`TapCounters::nak`]: the codes of [`Nak::ALL`], one for any other, one for RNR.
 pub const NAK_COUNTERS: usize = 7;
 /// Index of NAKs with an undefined code.
-pub const NAK_UNKNOWN: usize = 5;
+pub const NAK_UNKNOWN: u8 = 5;
 /// Index of RNR NAKs.
-pub const NAK_RNR: usize = 6;
+pub const NAK_RNR: u8 = 6;
 
 /// What every RoCE packet of one tap adds to, kept once for each CPU so that no update is atomic.
 ///
@@ -73,7 +73,7 @@ impl TapCounters {
             self.count_reason(ParseReason::FirstFragment);
         }
         if let Some(index) = nak_index(opcode, packet.aeth) {
-            add(&mut self.nak, index, 1);
+            add(&mut self.nak, index as usize, 1);
         }
     }
 
@@ -145,7 +145,7 @@ impl Default for TapCounters {
 
 /// Which NAK counter an acknowledgement belongs to; `None` when it is positive.
 #[inline(always)]
-pub const fn nak_index(opcode: Opcode, aeth: Option<Aeth>) -> Option<usize> {
+pub fn nak_index(opcode: Opcode, aeth: Option<Aeth>) -> Option<u8> {
     let Some(aeth) = aeth else { return None };
     if !opcode.is_acknowledge() {
         return None;

@@ -14,7 +14,7 @@ pub struct Observation {
     excess_overhead: u32,
     source_port: u16,
     psn: Option<Psn>,
-    nak: Option<usize>,
+    nak: Option<u8>,
     rnr_timer_code: Option<u8>,
     vlan: Option<VlanTag>,
     tick: u8,
@@ -111,7 +111,6 @@ fn rare<K: FlowKey>(
             }
         }
         cold.run_packets = slot.packets;
-        cold.run_bytes = slot.wire_bytes();
         cold.vlan = match seen.vlan {
             Some(tag) => tag.0 as u32,
             None => FlowCold::UNTAGGED,
@@ -121,14 +120,14 @@ fn rare<K: FlowKey>(
         cold.source_port_changes = cold.source_port_changes.wrapping_add(1);
     }
     if let Some(index) = seen.nak {
-        if let Some(counter) = cold.naks.get_mut(index) {
+        if let Some(counter) = cold.naks.get_mut(index as usize) {
             *counter = counter.wrapping_add(1);
         }
         if let Some(code) = seen.rnr_timer_code {
             cold.rnr_timer_code = code as u32;
         }
     }
-    cold.payload_bytes = cold.payload_bytes.wrapping_sub(seen.excess_overhead as u64);
+    cold.header_bytes = cold.header_bytes.wrapping_add(seen.excess_overhead);
 }
 
 #[cfg(test)]

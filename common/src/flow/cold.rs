@@ -11,10 +11,9 @@ pub const DSCP_VALUES: usize = 3;
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct FlowCold {
-    /// Bytes of the slot when the open run started.
-    pub run_bytes: u64,
-    /// Payload of all closed runs.
-    pub payload_bytes: u64,
+    /// Header bytes of all closed runs; the rest of the bytes on the wire is payload. It may wrap, for
+    /// user space looks more often than any flow can send 4 GiB of headers.
+    pub header_bytes: u32,
     /// Packets of the slot when the open run started.
     pub run_packets: u32,
     /// First PSN seen.
@@ -43,6 +42,8 @@ pub struct FlowCold {
     pub vlan: u32,
     /// Timer code of the last RNR NAK.
     pub rnr_timer_code: u32,
+    /// Zero: room for the PSN engine.
+    pub reserved: [u32; 3],
 }
 
 impl FlowCold {
@@ -52,10 +53,13 @@ impl FlowCold {
     /// Books the packets of a run that went to `dest_qp`.
     #[inline(always)]
     pub fn book(&mut self, run: Run, dest_qp: u32, marking: &MarkingPolicy) {
-        let Run { class, packets, .. } = run;
+        let Run { class, packets } = run;
+        if packets == 0 {
+            return;
+        }
         let traffic_class = class.traffic_class();
         let packet_class = class.packet_class(dest_qp);
-        self.payload_bytes = self.payload_bytes.wrapping_add(run.payload_bytes());
+        self.header_bytes = self.header_bytes.wrapping_add(run.header_bytes());
         add(&mut self.opcodes, opcode_index(class.opcode()), packets);
         add(&mut self.ecn, traffic_class.ecn() as usize, packets);
         let dscp_index = self.dscp_index(traffic_class.dscp());

@@ -1,6 +1,8 @@
 //! Identity of a flow record.
 
-use crate::wire::{Addresses, Opcode, RocePacket, RoceVersion, Transport};
+use crate::wire::{
+    AddressFamily, Addresses, Opcode, PacketRead, RocePacket, RoceVersion, Transport,
+};
 
 /// Requests and responses that go to one QP are two PSN sequences.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -102,7 +104,7 @@ impl FlowKey for WideKey {
 impl RecordTag {
     /// Tag of a packet seen at `tap`.
     #[inline(always)]
-    pub const fn new(tap: u8, opcode: Opcode) -> Self {
+    pub fn new(tap: u8, opcode: Opcode) -> Self {
         let transport = match opcode.transport() {
             Transport::Rc => TransportCode::Rc,
             Transport::Uc => TransportCode::Uc,
@@ -152,18 +154,22 @@ impl RecordTag {
 }
 
 impl NarrowKey {
-    /// Key of a packet, or `None` when it belongs to the wide table.
+    /// Whether a packet's record is in the narrow table.
     #[inline(always)]
-    pub fn of(packet: &RocePacket, tap: u8) -> Option<Self> {
-        let opcode = packet.bth.opcode();
-        let Addresses::V4 { source, destination } = packet.addresses else { return None };
-        if opcode.has_deth() {
+    pub fn fits(packet: &RocePacket) -> bool {
+        packet.family == AddressFamily::V4 && !packet.bth.opcode().has_deth()
+    }
+
+    /// Key of a packet of `frame` that fits.
+    #[inline(always)]
+    pub fn of<R: PacketRead>(frame: &R, packet: &RocePacket, tap: u8) -> Option<Self> {
+        let Some(Addresses::V4 { source, destination }) = packet.addresses(frame) else {
             return None;
-        }
+        };
         Some(Self {
             source: u32::from_ne_bytes(source),
             destination: u32::from_ne_bytes(destination),
-            tagged_qp: RecordTag::new(tap, opcode).with_qp(packet.bth.dest_qp()),
+            tagged_qp: RecordTag::new(tap, packet.bth.opcode()).with_qp(packet.bth.dest_qp()),
         })
     }
 }
@@ -172,22 +178,22 @@ impl WideKey {
     /// Bit of [`Self::source_qp`] that marks `RoCEv1`.
     pub const ROCE_V1: u32 = 1 << 31;
 
-    /// Key of any packet.
+    /// Key of any packet of `frame`.
     #[inline(always)]
-    pub fn of(packet: &RocePacket, tap: u8) -> Self {
+    pub fn of<R: PacketRead>(frame: &R, packet: &RocePacket, tap: u8) -> Option<Self> {
         let opcode = packet.bth.opcode();
-        let (source, destination) = match packet.addresses {
+        let (source, destination) = match packet.addresses(frame)? {
             Addresses::V4 { source, destination } => (mapped(source), mapped(destination)),
             Addresses::V6 { source, destination } => (words(source), words(destination)),
         };
         let version = if packet.version == RoceVersion::V1 { Self::ROCE_V1 } else { 0 };
-        Self {
+        Some(Self {
             source,
             destination,
             tagged_qp: RecordTag::new(tap, opcode).with_qp(packet.bth.dest_qp()),
             source_qp: packet.source_qp.unwrap_or(0) | version,
             reserved: 0,
-        }
+        })
     }
 }
 

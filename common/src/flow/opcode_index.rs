@@ -19,7 +19,7 @@ const RESPONSES: usize = 6;
 
 /// Counter of an opcode.
 #[inline(always)]
-pub const fn opcode_index(opcode: Opcode) -> usize {
+pub fn opcode_index(opcode: Opcode) -> usize {
     if !opcode.is_defined() {
         return UNKNOWN;
     }

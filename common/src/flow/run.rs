@@ -5,7 +5,7 @@ use crate::wire::{Opcode, RocePacket, TrafficClass};
 
 /// What packets of one run have in common, in 24 bits: opcode, TOS byte and header bytes.
 ///
-/// The header bytes are all that is not payload, so a run's payload is `bytes - packets * overhead`.
+/// The header bytes are all that is not payload: link to transport headers, padding and ICRC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RunClass(u32);
 
@@ -14,10 +14,8 @@ pub struct RunClass(u32);
 pub struct Run {
     /// What they have in common.
     pub class: RunClass,
-    /// How many.
+    /// How many, wrapping.
     pub packets: u32,
-    /// Their bytes on the wire.
-    pub wire_bytes: u64,
 }
 
 impl RunClass {
@@ -31,18 +29,13 @@ impl RunClass {
     pub const fn of(packet: &RocePacket) -> Self {
         let overhead = packet.wire_bytes.wrapping_sub(packet.payload_bytes);
         let overhead = if overhead > Self::MAX_OVERHEAD { Self::MAX_OVERHEAD } else { overhead };
-        Self(
-            packet.bth.opcode().0 as u32 | (packet.traffic_class.0 as u32) << 8 | overhead << 16,
-        )
+        Self(packet.bth.opcode().0 as u32 | (packet.traffic_class.0 as u32) << 8 | overhead << 16)
     }
 
     /// Header bytes of a packet that its class has no room for: 0 but for long IPv6 extension chains.
     #[inline(always)]
     pub const fn excess_overhead(packet: &RocePacket) -> u32 {
-        packet
-            .wire_bytes
-            .wrapping_sub(packet.payload_bytes)
-            .saturating_sub(Self::MAX_OVERHEAD)
+        packet.wire_bytes.wrapping_sub(packet.payload_bytes).saturating_sub(Self::MAX_OVERHEAD)
     }
 
     /// The class with these bits.
@@ -77,15 +70,15 @@ impl RunClass {
 
     /// What the packets are for, when they go to `dest_qp`.
     #[inline(always)]
-    pub const fn packet_class(self, dest_qp: u32) -> PacketClass {
+    pub fn packet_class(self, dest_qp: u32) -> PacketClass {
         PacketClass::of(self.opcode(), dest_qp)
     }
 }
 
 impl Run {
-    /// Payload bytes of all its packets.
+    /// Header bytes of all its packets, wrapping.
     #[inline(always)]
-    pub const fn payload_bytes(&self) -> u64 {
-        self.wire_bytes.wrapping_sub(self.packets as u64 * self.class.overhead() as u64)
+    pub const fn header_bytes(&self) -> u32 {
+        self.packets.wrapping_mul(self.class.overhead())
     }
 }

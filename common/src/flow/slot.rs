@@ -95,13 +95,7 @@ impl<K: FlowKey> FlowSlot<K> {
     /// Packets that are counted here but not yet booked in `cold`.
     #[inline(always)]
     pub const fn open_run(&self, cold: &FlowCold) -> Run {
-        /// Bytes are kept in 48 bits.
-        const MASK: u64 = (1 << 48) - 1;
-        Run {
-            class: self.run_class(),
-            packets: self.packets.wrapping_sub(cold.run_packets),
-            wire_bytes: self.wire_bytes().wrapping_sub(cold.run_bytes) & MASK,
-        }
+        Run { class: self.run_class(), packets: self.packets.wrapping_sub(cold.run_packets) }
     }
 }
 
@@ -116,7 +110,9 @@ mod tests {
     fn highest_psn_only_grows_and_wraps() {
         let mut lock = SlotLock(0);
         assert_eq!(lock.highest_psn(), None);
-        for (psn, highest) in [(0xff_fffe, 0xff_fffe), (0xff_fffd, 0xff_fffe), (1, 1), (0xff_ffff, 1)] {
+        for (psn, highest) in
+            [(0xff_fffe, 0xff_fffe), (0xff_fffd, 0xff_fffe), (1, 1), (0xff_ffff, 1)]
+        {
             lock = lock.after(Psn::new(psn));
             assert_eq!(lock.highest_psn(), Some(Psn::new(highest)));
             assert!(!lock.is_locked());

@@ -2,7 +2,7 @@
 
 use super::{RunClass, WideKey};
 use crate::tap::nak_index;
-use crate::wire::RocePacket;
+use crate::wire::{PacketRead, RocePacket};
 
 /// Key of the fallback map: a flow and what its packets have in common.
 #[repr(C)]
@@ -27,17 +27,17 @@ pub struct SpillCount {
 }
 
 impl SpillKey {
-    /// Key of a packet.
+    /// Key of a packet of `frame`.
     #[inline(always)]
-    pub fn of(packet: &RocePacket, tap: u8) -> Self {
+    pub fn of<R: PacketRead>(frame: &R, packet: &RocePacket, tap: u8) -> Option<Self> {
         let nak = match nak_index(packet.bth.opcode(), packet.aeth) {
             Some(index) => index as u32 + 1,
             None => 0,
         };
-        Self {
-            flow: WideKey::of(packet, tap),
+        Some(Self {
+            flow: WideKey::of(frame, packet, tap)?,
             class_and_nak: RunClass::of(packet).bits() | nak << 24,
-        }
+        })
     }
 
     /// What the packets have in common.
@@ -46,10 +46,10 @@ impl SpillKey {
     }
 
     /// NAK counter of the packets, if they are negative acknowledgements.
-    pub const fn nak(&self) -> Option<usize> {
+    pub const fn nak(&self) -> Option<u8> {
         match self.class_and_nak >> 24 {
             0 => None,
-            code => Some(code as usize - 1),
+            code => Some(code as u8 - 1),
         }
     }
 }

@@ -14,7 +14,7 @@ impl Grh {
 
     /// Takes the bytes as they are.
     #[inline(always)]
-    pub const fn from_bytes(bytes: [u8; Self::LEN]) -> Self {
+    pub const fn from_bytes(bytes: [u8; 8]) -> Self {
         Self(Ipv6::from_bytes(bytes))
     }
 

@@ -11,6 +11,10 @@ pub struct Ipv4 {
 impl Ipv4 {
     /// Length without options.
     pub const LEN: usize = 20;
+    /// Where the source address stands.
+    pub const SOURCE_OFFSET: usize = 12;
+    /// Where the destination address stands.
+    pub const DESTINATION_OFFSET: usize = 16;
 
     /// Takes the bytes as they are; see [`Self::header_len`] for what may be wrong with them.
     #[inline(always)]
@@ -58,17 +62,5 @@ impl Ipv4 {
     #[inline(always)]
     pub const fn protocol(&self) -> u8 {
         self.bytes[9]
-    }
-
-    /// Source address, network order.
-    #[inline(always)]
-    pub const fn source(&self) -> [u8; 4] {
-        [self.bytes[12], self.bytes[13], self.bytes[14], self.bytes[15]]
-    }
-
-    /// Destination address, network order.
-    #[inline(always)]
-    pub const fn destination(&self) -> [u8; 4] {
-        [self.bytes[16], self.bytes[17], self.bytes[18], self.bytes[19]]
     }
 }

@@ -5,19 +5,23 @@ use super::TrafficClass;
 /// Extension headers that are walked before a packet is given up as [`super::ParseReason::Ipv6ExtensionChain`].
 pub const MAX_EXTENSION_HEADERS: usize = 4;
 
-/// IPv6 header.
+/// The first 8 bytes of an IPv6 header; the addresses follow.
 #[derive(Clone, Copy, Debug)]
 pub struct Ipv6 {
-    bytes: [u8; Self::LEN],
+    bytes: [u8; 8],
 }
 
 impl Ipv6 {
     /// Length of the fixed header.
     pub const LEN: usize = 40;
+    /// Where the source address stands.
+    pub const SOURCE_OFFSET: usize = 8;
+    /// Where the destination address stands.
+    pub const DESTINATION_OFFSET: usize = 24;
 
     /// Takes the bytes as they are.
     #[inline(always)]
-    pub const fn from_bytes(bytes: [u8; Self::LEN]) -> Self {
+    pub const fn from_bytes(bytes: [u8; 8]) -> Self {
         Self { bytes }
     }
 
@@ -50,27 +54,15 @@ impl Ipv6 {
     pub const fn next_header(&self) -> u8 {
         self.bytes[6]
     }
-
-    /// Source address, network order.
-    #[inline(always)]
-    pub fn source(&self) -> [u8; 16] {
-        self.address::<8>()
-    }
-
-    /// Destination address, network order.
-    #[inline(always)]
-    pub fn destination(&self) -> [u8; 16] {
-        self.address::<24>()
-    }
-
-    #[inline(always)]
-    fn address<const OFFSET: usize>(&self) -> [u8; 16] {
-        core::array::from_fn(|i| self.bytes.get(OFFSET + i).copied().unwrap_or_default())
-    }
 }
 
+const HOP_BY_HOP: u8 = 0;
+const ROUTING: u8 = 43;
+const FRAGMENT: u8 = 44;
+const AUTHENTICATION: u8 = 51;
+const DESTINATION: u8 = 60;
+
 /// What an extension header says about the rest of the chain.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Extension {
     /// A header of `len` bytes, then `next`.
     Skip { next: u8, len: usize },
@@ -78,31 +70,28 @@ pub(super) enum Extension {
     FirstFragment { next: u8, more: bool },
     /// A later fragment: no upper header follows.
     LaterFragment,
-    /// Not an extension header.
-    Upper,
 }
 
-/// Reads the first 8 bytes of the header with number `kind`.
+/// Whether `kind` is an extension header that can stand before UDP.
+#[inline(always)]
+pub(super) const fn is_extension(kind: u8) -> bool {
+    matches!(kind, HOP_BY_HOP | ROUTING | FRAGMENT | AUTHENTICATION | DESTINATION)
+}
+
+/// Reads the first 8 bytes of an extension header (RFC 8200, RFC 4302).
 #[inline(always)]
 pub(super) const fn extension(kind: u8, bytes: [u8; 8]) -> Extension {
-    const HOP_BY_HOP: u8 = 0;
-    const ROUTING: u8 = 43;
-    const FRAGMENT: u8 = 44;
-    const AUTHENTICATION: u8 = 51;
-    const DESTINATION: u8 = 60;
+    let (next, len) = (bytes[0], bytes[1] as usize);
     match kind {
-        HOP_BY_HOP | ROUTING | DESTINATION => {
-            Extension::Skip { next: bytes[0], len: (bytes[1] as usize + 1) * 8 }
-        }
-        AUTHENTICATION => Extension::Skip { next: bytes[0], len: (bytes[1] as usize + 2) * 4 },
         FRAGMENT => {
             let field = u16::from_be_bytes([bytes[2], bytes[3]]);
             if field >> 3 == 0 {
-                Extension::FirstFragment { next: bytes[0], more: field & 1 != 0 }
+                Extension::FirstFragment { next, more: field & 1 != 0 }
             } else {
                 Extension::LaterFragment
             }
         }
-        _ => Extension::Upper,
+        AUTHENTICATION => Extension::Skip { next, len: (len + 2) * 4 },
+        _ => Extension::Skip { next, len: (len + 1) * 8 },
     }
 }

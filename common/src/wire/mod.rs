@@ -45,7 +45,9 @@ pub use immdt::ImmDt;
 pub use ipv4::Ipv4;
 pub use ipv6::{Ipv6, MAX_EXTENSION_HEADERS};
 pub use opcode::{Opcode, Operation, Transport};
-pub use parse::{Addresses, Parsed, RocePacket, RoceVersion, parse_ethernet, parse_network};
+pub use parse::{
+    AddressFamily, Addresses, Parsed, RocePacket, RoceVersion, parse_ethernet, parse_network,
+};
 pub use reader::{PacketRead, SliceReader};
 pub use reason::ParseReason;
 pub use reth::Reth;

@@ -59,27 +59,17 @@ pub enum Operation {
     Unknown(u8),
 }
 
-/// Bit `n` is operation `n` of the five-bit operation code.
-const HAS_RETH: u32 = bits(&[0x06, 0x0a, 0x0b, 0x0c, 0x1c, 0x1d]);
-const HAS_AETH: u32 = bits(&[0x0d, 0x0f, 0x10, 0x11, 0x12]);
-const HAS_IMM_DT: u32 = bits(&[0x03, 0x05, 0x09, 0x0b]);
-const HAS_ATOMIC_ETH: u32 = bits(&[0x13, 0x14]);
-const HAS_IETH: u32 = bits(&[0x16, 0x17]);
-const HAS_FETH: u32 = bits(&[0x1c]);
-const IS_RESPONSE: u32 = bits(&[0x0d, 0x0e, 0x0f, 0x10, 0x11, 0x12]);
-const DEFINED_RC: u32 = 0x001f_ffff | bits(&[0x16, 0x17, 0x1c, 0x1d]);
-const DEFINED_UC: u32 = 0x0000_0fff;
-const DEFINED_UD: u32 = bits(&[0x04, 0x05]);
+/// What the parser and the counters need to know of an opcode.
+#[derive(Clone, Copy)]
+struct Facts {
+    /// Length of all extended headers.
+    extended_len: u8,
+    /// `Facts::AETH` and its siblings.
+    flags: u8,
+}
 
-/// FETH of a FLUSH request: placement and selectivity bits (Linux `rxe_hdr.h`).
-const FETH_LEN: usize = 4;
-/// RDETH, which precedes everything in RD.
-const RDETH_LEN: usize = 4;
-/// Reserved bytes of a CNP.
-const CNP_RESERVED_LEN: usize = 16;
-
-/// Length of all extended headers for every opcode byte. A table keeps the kernel path free of branches.
-static EXTENDED_LEN: [u8; 256] = extended_len_table();
+/// Facts of every opcode byte. A table keeps the kernel path free of branches.
+static FACTS: [Facts; 256] = facts_table();
 
 impl Opcode {
     /// Congestion notification packet.
@@ -103,81 +93,71 @@ impl Opcode {
 
     /// Whether the packet answers a request, so that its PSN belongs to the other direction's requests.
     #[inline(always)]
-    pub const fn is_response(self) -> bool {
-        self.has(IS_RESPONSE) && !matches!(self.transport(), Transport::Cnp | Transport::Manufacturer)
+    pub fn is_response(self) -> bool {
+        self.has(Facts::RESPONSE)
     }
 
     /// Whether this is an ACK, NAK or RNR NAK packet: a response without data.
     #[inline(always)]
-    pub const fn is_acknowledge(self) -> bool {
-        self.0 & 0x1f == 0x11 && self.is_response()
+    pub fn is_acknowledge(self) -> bool {
+        self.has(Facts::ACKNOWLEDGE)
     }
 
     /// Whether the opcode byte is one that a standard defines.
     #[inline(always)]
-    pub const fn is_defined(self) -> bool {
-        match self.transport() {
-            Transport::Rc | Transport::Xrc => self.has(DEFINED_RC),
-            Transport::Uc => self.has(DEFINED_UC),
-            Transport::Ud => self.has(DEFINED_UD),
-            Transport::Cnp => self.0 == Self::CNP.0,
-            Transport::Rd | Transport::Manufacturer => false,
-        }
+    pub fn is_defined(self) -> bool {
+        self.has(Facts::DEFINED)
     }
 
     /// Whether an AETH follows.
     #[inline(always)]
-    pub const fn has_aeth(self) -> bool {
-        self.is_defined() && self.has(HAS_AETH)
+    pub fn has_aeth(self) -> bool {
+        self.has(Facts::AETH)
     }
 
     /// Whether a RETH follows.
     #[inline(always)]
-    pub const fn has_reth(self) -> bool {
-        self.is_defined() && self.has(HAS_RETH)
+    pub fn has_reth(self) -> bool {
+        self.has(Facts::RETH)
     }
 
     /// Whether a DETH follows.
     #[inline(always)]
-    pub const fn has_deth(self) -> bool {
-        self.is_defined() && matches!(self.transport(), Transport::Ud)
+    pub fn has_deth(self) -> bool {
+        self.has(Facts::DETH)
     }
 
     /// Whether an `XRCETH` follows.
     #[inline(always)]
-    pub const fn has_xrc_eth(self) -> bool {
-        self.is_defined() && matches!(self.transport(), Transport::Xrc) && !self.has(IS_RESPONSE)
+    pub fn has_xrc_eth(self) -> bool {
+        self.has(Facts::XRC_ETH)
     }
 
     /// Whether immediate data follows.
-    #[inline(always)]
-    pub const fn has_imm_dt(self) -> bool {
-        self.is_defined() && self.has(HAS_IMM_DT)
+    pub fn has_imm_dt(self) -> bool {
+        self.is_defined() && self.is_one_of(operations::IMM_DT)
     }
 
     /// Whether an `AtomicETH` follows.
-    #[inline(always)]
-    pub const fn has_atomic_eth(self) -> bool {
-        self.is_defined() && self.has(HAS_ATOMIC_ETH)
+    pub fn has_atomic_eth(self) -> bool {
+        self.is_defined() && self.is_one_of(operations::ATOMIC_ETH)
     }
 
     /// Whether an `AtomicAckETH` follows.
-    #[inline(always)]
-    pub const fn has_atomic_ack_eth(self) -> bool {
-        self.is_defined() && self.has(1 << 0x12)
+    pub fn has_atomic_ack_eth(self) -> bool {
+        self.is_defined() && self.is_one_of(operations::ATOMIC_ACK_ETH)
     }
 
     /// Whether an IETH follows.
-    #[inline(always)]
-    pub const fn has_ieth(self) -> bool {
-        self.is_defined() && self.has(HAS_IETH)
+    pub fn has_ieth(self) -> bool {
+        self.is_defined() && self.is_one_of(operations::IETH)
     }
 
     /// Bytes between the BTH and the RETH: an `XRCETH`, or the FETH of a FLUSH.
     #[inline(always)]
-    pub const fn reth_offset(self) -> usize {
-        let xrc = if self.has_xrc_eth() { XrcEth::LEN } else { 0 };
-        let feth = if self.has(HAS_FETH) { FETH_LEN } else { 0 };
+    pub fn reth_offset(self) -> usize {
+        let xrc = if self.has(Facts::XRC_ETH) { XrcEth::LEN } else { 0 };
+        let feth = if self.has(Facts::FETH) { FETH_LEN } else { 0 };
         xrc + feth
     }
 
@@ -186,17 +166,27 @@ impl Opcode {
     /// The 16 reserved bytes of a CNP count as header, for they carry nothing.
     #[inline(always)]
     pub fn extended_len(self) -> usize {
-        let Some(len) = EXTENDED_LEN.get(self.0 as usize) else { return 0 };
-        *len as usize
+        match FACTS.get(self.0 as usize) {
+            Some(facts) => facts.extended_len as usize,
+            None => 0,
+        }
     }
 
     #[inline(always)]
-    const fn has(self, operations: u32) -> bool {
+    fn has(self, flag: u8) -> bool {
+        match FACTS.get(self.0 as usize) {
+            Some(facts) => facts.flags & flag != 0,
+            None => false,
+        }
+    }
+
+    #[inline(always)]
+    const fn is_one_of(self, operations: u32) -> bool {
         operations >> (self.0 & 0x1f) & 1 != 0
     }
 
     /// What the packet does.
-    pub const fn operation(self) -> Operation {
+    pub fn operation(self) -> Operation {
         if self.0 == Self::CNP.0 {
             return Operation::Cnp;
         }
@@ -284,60 +274,112 @@ impl Operation {
     }
 }
 
-const fn bits(operations: &[u8]) -> u32 {
-    let mut mask = 0;
-    let mut rest = operations;
-    while let [first, tail @ ..] = rest {
-        mask |= 1 << *first;
-        rest = tail;
+/// Sets of five-bit operation codes, as bit masks.
+mod operations {
+    pub(super) const RETH: u32 = set(&[0x06, 0x0a, 0x0b, 0x0c, 0x1c, 0x1d]);
+    pub(super) const AETH: u32 = set(&[0x0d, 0x0f, 0x10, 0x11, 0x12]);
+    pub(super) const IMM_DT: u32 = set(&[0x03, 0x05, 0x09, 0x0b]);
+    pub(super) const ATOMIC_ETH: u32 = set(&[0x13, 0x14]);
+    pub(super) const ATOMIC_ACK_ETH: u32 = set(&[0x12]);
+    pub(super) const IETH: u32 = set(&[0x16, 0x17]);
+    pub(super) const FETH: u32 = set(&[0x1c]);
+    pub(super) const RESPONSE: u32 = set(&[0x0d, 0x0e, 0x0f, 0x10, 0x11, 0x12]);
+    pub(super) const ACKNOWLEDGE: u32 = set(&[0x11]);
+    pub(super) const RC: u32 = 0x001f_ffff | set(&[0x16, 0x17, 0x1c, 0x1d]);
+    pub(super) const UC: u32 = 0x0000_0fff;
+    pub(super) const UD: u32 = set(&[0x04, 0x05]);
+
+    const fn set(members: &[u8]) -> u32 {
+        let mut mask = 0;
+        let mut rest = members;
+        while let [first, tail @ ..] = rest {
+            mask |= 1 << *first;
+            rest = tail;
+        }
+        mask
     }
-    mask
 }
 
-const fn extended_len(opcode: Opcode) -> usize {
-    if opcode.0 == Opcode::CNP.0 {
-        return CNP_RESERVED_LEN;
+/// FETH of a FLUSH request: placement and selectivity bits (Linux `rxe_hdr.h`).
+const FETH_LEN: usize = 4;
+/// RDETH, which precedes everything in RD.
+const RDETH_LEN: usize = 4;
+/// Reserved bytes of a CNP.
+const CNP_RESERVED_LEN: usize = 16;
+
+impl Facts {
+    const AETH: u8 = 1 << 0;
+    const RETH: u8 = 1 << 1;
+    const DETH: u8 = 1 << 2;
+    const XRC_ETH: u8 = 1 << 3;
+    const FETH: u8 = 1 << 4;
+    const RESPONSE: u8 = 1 << 5;
+    const ACKNOWLEDGE: u8 = 1 << 6;
+    const DEFINED: u8 = 1 << 7;
+
+    const UNKNOWN: Self = Self { extended_len: 0, flags: 0 };
+
+    const fn of(opcode: Opcode) -> Self {
+        let defined = match opcode.transport() {
+            Transport::Rc | Transport::Xrc => operations::RC,
+            Transport::Uc => operations::UC,
+            Transport::Ud => operations::UD,
+            Transport::Cnp if opcode.0 == Opcode::CNP.0 => {
+                return Self { extended_len: CNP_RESERVED_LEN as u8, flags: Self::DEFINED };
+            }
+            Transport::Rd => return Self { extended_len: RDETH_LEN as u8, flags: 0 },
+            Transport::Cnp | Transport::Manufacturer => 0,
+        };
+        if !opcode.is_one_of(defined) {
+            return Self::UNKNOWN;
+        }
+        let mut facts = Self { extended_len: 0, flags: Self::DEFINED };
+        if matches!(opcode.transport(), Transport::Ud) {
+            facts = facts.with(Deth::LEN, Self::DETH);
+        }
+        if opcode.is_one_of(operations::RESPONSE) {
+            facts = facts.with(0, Self::RESPONSE);
+        } else if matches!(opcode.transport(), Transport::Xrc) {
+            facts = facts.with(XrcEth::LEN, Self::XRC_ETH);
+        }
+        if opcode.is_one_of(operations::ACKNOWLEDGE) {
+            facts = facts.with(0, Self::ACKNOWLEDGE);
+        }
+        if opcode.is_one_of(operations::FETH) {
+            facts = facts.with(FETH_LEN, Self::FETH);
+        }
+        if opcode.is_one_of(operations::RETH) {
+            facts = facts.with(Reth::LEN, Self::RETH);
+        }
+        if opcode.is_one_of(operations::AETH) {
+            facts = facts.with(Aeth::LEN, Self::AETH);
+        }
+        if opcode.is_one_of(operations::IMM_DT) {
+            facts = facts.with(ImmDt::LEN, 0);
+        }
+        if opcode.is_one_of(operations::ATOMIC_ETH) {
+            facts = facts.with(AtomicEth::LEN, 0);
+        }
+        if opcode.is_one_of(operations::ATOMIC_ACK_ETH) {
+            facts = facts.with(AtomicAckEth::LEN, 0);
+        }
+        if opcode.is_one_of(operations::IETH) {
+            facts = facts.with(Ieth::LEN, 0);
+        }
+        facts
     }
-    if matches!(opcode.transport(), Transport::Rd) {
-        return RDETH_LEN;
+
+    const fn with(self, len: usize, flag: u8) -> Self {
+        Self { extended_len: self.extended_len + len as u8, flags: self.flags | flag }
     }
-    let mut len = 0;
-    if opcode.has_deth() {
-        len += Deth::LEN;
-    }
-    if opcode.has_xrc_eth() {
-        len += XrcEth::LEN;
-    }
-    if opcode.has_reth() {
-        len += Reth::LEN;
-    }
-    if opcode.is_defined() && opcode.has(HAS_FETH) {
-        len += FETH_LEN;
-    }
-    if opcode.has_aeth() {
-        len += Aeth::LEN;
-    }
-    if opcode.has_imm_dt() {
-        len += ImmDt::LEN;
-    }
-    if opcode.has_atomic_eth() {
-        len += AtomicEth::LEN;
-    }
-    if opcode.has_atomic_ack_eth() {
-        len += AtomicAckEth::LEN;
-    }
-    if opcode.has_ieth() {
-        len += Ieth::LEN;
-    }
-    len
 }
 
 #[expect(clippy::indexing_slicing, reason = "evaluated at compile time")]
-const fn extended_len_table() -> [u8; 256] {
-    let mut table = [0; 256];
+const fn facts_table() -> [Facts; 256] {
+    let mut table = [Facts::UNKNOWN; 256];
     let mut opcode = 0;
     while opcode < 256 {
-        table[opcode] = extended_len(Opcode(opcode as u8)) as u8;
+        table[opcode] = Facts::of(Opcode(opcode as u8));
         opcode += 1;
     }
     table

@@ -1,6 +1,6 @@
 //! One bounded walk from Ethernet to the BTH.
 
-use super::ipv6::{Extension, extension};
+use super::ipv6::{Extension, extension, is_extension};
 use super::{
     Aeth, Bth, Deth, EtherType, Grh, Ipv4, Ipv6, MAX_EXTENSION_HEADERS, PacketRead, ParseReason,
     ROCE_PORT, Reth, TrafficClass, Udp, VlanTag,
@@ -29,6 +29,15 @@ pub enum RoceVersion {
     V2,
 }
 
+/// Which header says source and destination.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum AddressFamily {
+    /// IPv4.
+    V4,
+    /// IPv6, or the GIDs of a GRH.
+    V6,
+}
+
 /// Source and destination, in network order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Addresses {
@@ -53,8 +62,8 @@ pub enum Addresses {
 pub struct RocePacket {
     /// Version.
     pub version: RoceVersion,
-    /// Source and destination.
-    pub addresses: Addresses,
+    /// Kind of its addresses. They stay in the frame, see [`Self::addresses`]: the kernel has 512 bytes of stack.
+    pub family: AddressFamily,
     /// VLAN tags, outer first.
     pub vlans: [Option<VlanTag>; 2],
     /// DSCP and ECN; for `RoCEv1` the traffic class of the GRH.
@@ -81,13 +90,63 @@ pub struct RocePacket {
     pub is_first_fragment: bool,
 }
 
-/// Link and network layer facts on the way to the BTH.
+impl RocePacket {
+    /// Whether an extended header that matters here was not captured.
+    #[inline(always)]
+    pub fn lacks_headers(&self) -> bool {
+        let opcode = self.bth.opcode();
+        opcode.has_aeth() && self.aeth.is_none()
+            || opcode.has_reth() && self.dma_len.is_none()
+            || opcode.has_deth() && self.source_qp.is_none()
+    }
+
+    /// Source and destination; `None` when `frame` is not the one that this packet was parsed from.
+    #[inline(always)]
+    pub fn addresses<R: PacketRead>(&self, frame: &R) -> Option<Addresses> {
+        match self.family {
+            AddressFamily::V4 => {
+                let source = frame.read(self.network_offset + Ipv4::SOURCE_OFFSET)?;
+                let destination = frame.read(self.network_offset + Ipv4::DESTINATION_OFFSET)?;
+                Some(Addresses::V4 { source, destination })
+            }
+            AddressFamily::V6 => {
+                let source = frame.read(self.network_offset + Ipv6::SOURCE_OFFSET)?;
+                let destination = frame.read(self.network_offset + Ipv6::DESTINATION_OFFSET)?;
+                Some(Addresses::V6 { source, destination })
+            }
+        }
+    }
+}
+
+/// Link layer facts on the way to the BTH.
 #[derive(Clone, Copy)]
-struct Network {
+struct Link {
     vlans: [Option<VlanTag>; 2],
     /// Ethernet and VLAN bytes, also those that were stripped before the tap.
-    link_len: usize,
-    offset: usize,
+    len: usize,
+    /// Where the network layer starts.
+    end: usize,
+}
+
+/// What the network layer says about the datagram it carries.
+#[derive(Clone, Copy)]
+struct Network {
+    version: RoceVersion,
+    family: AddressFamily,
+    traffic_class: TrafficClass,
+    /// Bytes of the whole network layer packet.
+    len: usize,
+    /// Bytes that it leaves for the datagram.
+    room: usize,
+    /// Where the datagram starts.
+    end: usize,
+    is_first_fragment: bool,
+}
+
+/// Why a layer stops the walk.
+enum Stop {
+    NotRoce,
+    Malformed(ParseReason),
 }
 
 /// Reads a frame that starts with an Ethernet header.
@@ -96,274 +155,239 @@ pub fn parse_ethernet<R: PacketRead>(frame: &R) -> Parsed {
     let Some(bytes) = frame.read(EtherType::OFFSET) else {
         return Parsed::Malformed(ParseReason::TruncatedEthernet);
     };
-    let ether_type = EtherType(u16::from_be_bytes(bytes));
     let stripped = frame.stripped_vlan();
     let stripped_len = if stripped.is_some() { VlanTag::LEN } else { 0 };
-    let mut network = Network {
+    let link = Link {
         vlans: [stripped, None],
-        link_len: EtherType::HEADER_LEN + stripped_len,
-        offset: EtherType::HEADER_LEN,
+        len: EtherType::HEADER_LEN + stripped_len,
+        end: EtherType::HEADER_LEN,
     };
-    if !ether_type.is_vlan() {
-        return network_layer(frame, ether_type, network);
-    }
-    match walk_vlans(frame, ether_type, &mut network) {
-        Ok(ether_type) => network_layer(frame, ether_type, network),
-        Err(reason) => Parsed::Malformed(reason),
+    parse(frame, EtherType(u16::from_be_bytes(bytes)), link)
+}
+
+/// Reads a frame whose network layer, or a VLAN tag before it, starts at `offset`.
+///
+/// For link layers other than Ethernet. `wire_bytes` counts an Ethernet header all the same, because
+/// the wire had one.
+#[inline(always)]
+pub fn parse_network<R: PacketRead>(frame: &R, ether_type: EtherType, offset: usize) -> Parsed {
+    let link = Link { vlans: [None, None], len: EtherType::HEADER_LEN, end: offset };
+    parse(frame, ether_type, link)
+}
+
+#[inline(always)]
+fn parse<R: PacketRead>(frame: &R, ether_type: EtherType, mut link: Link) -> Parsed {
+    match walk(frame, ether_type, &mut link) {
+        Ok(packet) => Parsed::Roce(packet),
+        Err(Stop::NotRoce) => Parsed::NotRoce,
+        Err(Stop::Malformed(reason)) => Parsed::Malformed(reason),
     }
 }
 
-/// Reads a frame whose network layer starts at `offset`, whatever link layer stands before it.
 #[inline(always)]
-pub fn parse_network<R: PacketRead>(frame: &R, ether_type: EtherType, offset: usize) -> Parsed {
-    // A cooked capture has no Ethernet header; the wire had one.
-    let network =
-        Network { vlans: [None, None], link_len: EtherType::HEADER_LEN, offset };
-    network_layer(frame, ether_type, network)
+fn walk<R: PacketRead>(
+    frame: &R,
+    ether_type: EtherType,
+    link: &mut Link,
+) -> Result<RocePacket, Stop> {
+    let ether_type =
+        if ether_type.is_vlan() { walk_vlans(frame, ether_type, link)? } else { ether_type };
+    let network = match ether_type {
+        EtherType::IPV4 => ipv4(frame, link.end)?,
+        EtherType::IPV6 => ipv6(frame, link.end)?,
+        EtherType::ROCE_V1 => grh(frame, link.end)?,
+        _ => return Err(Stop::NotRoce),
+    };
+    if matches!(network.version, RoceVersion::V1) {
+        return transport(frame, link, &network, network.end, network.room, 0);
+    }
+    let bytes = frame.read(network.end).ok_or(Stop::Malformed(ParseReason::TruncatedUdp))?;
+    let udp = Udp::from_bytes(bytes);
+    if udp.destination_port() != ROCE_PORT {
+        return Err(Stop::NotRoce);
+    }
+    let datagram_len = udp.datagram_len();
+    if datagram_len < Udp::LEN || datagram_len > network.room && !network.is_first_fragment {
+        return Err(Stop::Malformed(ParseReason::BadUdpLength));
+    }
+    let len = datagram_len - Udp::LEN;
+    transport(frame, link, &network, network.end + Udp::LEN, len, udp.source_port())
 }
 
 #[inline(always)]
 fn walk_vlans<R: PacketRead>(
     frame: &R,
     mut ether_type: EtherType,
-    network: &mut Network,
-) -> Result<EtherType, ParseReason> {
+    link: &mut Link,
+) -> Result<EtherType, Stop> {
     for _ in 0..2 {
         if !ether_type.is_vlan() {
             return Ok(ether_type);
         }
-        let Some([t0, t1, e0, e1]) = frame.read::<4>(network.offset) else {
-            return Err(ParseReason::TruncatedVlan);
+        let Some([t0, t1, e0, e1]) = frame.read::<4>(link.end) else {
+            return Err(Stop::Malformed(ParseReason::TruncatedVlan));
         };
         let tag = Some(VlanTag(u16::from_be_bytes([t0, t1])));
-        match network.vlans {
-            [None, _] => network.vlans = [tag, None],
-            [first, None] => network.vlans = [first, tag],
-            _ => return Err(ParseReason::TooManyVlanTags),
+        match link.vlans {
+            [None, _] => link.vlans = [tag, None],
+            [first, None] => link.vlans = [first, tag],
+            _ => return Err(Stop::Malformed(ParseReason::TooManyVlanTags)),
         }
         ether_type = EtherType(u16::from_be_bytes([e0, e1]));
-        network.offset += VlanTag::LEN;
-        network.link_len += VlanTag::LEN;
+        link.end += VlanTag::LEN;
+        link.len += VlanTag::LEN;
     }
-    if ether_type.is_vlan() { Err(ParseReason::TooManyVlanTags) } else { Ok(ether_type) }
+    if ether_type.is_vlan() {
+        return Err(Stop::Malformed(ParseReason::TooManyVlanTags));
+    }
+    Ok(ether_type)
 }
 
 #[inline(always)]
-fn network_layer<R: PacketRead>(frame: &R, ether_type: EtherType, network: Network) -> Parsed {
-    match ether_type {
-        EtherType::IPV4 => ipv4(frame, network),
-        EtherType::IPV6 => ipv6(frame, network),
-        EtherType::ROCE_V1 => roce_v1(frame, network),
-        _ => Parsed::NotRoce,
-    }
-}
-
-#[inline(always)]
-fn ipv4<R: PacketRead>(frame: &R, network: Network) -> Parsed {
-    let Some(bytes) = frame.read(network.offset) else {
-        return Parsed::Malformed(ParseReason::TruncatedIpv4);
-    };
+fn ipv4<R: PacketRead>(frame: &R, start: usize) -> Result<Network, Stop> {
+    let bytes = frame.read(start).ok_or(Stop::Malformed(ParseReason::TruncatedIpv4))?;
     let ip = Ipv4::from_bytes(bytes);
     if ip.protocol() != Udp::PROTOCOL {
-        return Parsed::NotRoce;
+        return Err(Stop::NotRoce);
     }
-    let header_len = ip.header_len();
-    let Some(datagram_room) = ip.total_len().checked_sub(header_len) else {
-        return Parsed::Malformed(ParseReason::BadIpv4Header);
-    };
-    if ip.version() != 4 || header_len < Ipv4::LEN {
-        return Parsed::Malformed(ParseReason::BadIpv4Header);
+    let (header_len, len) = (ip.header_len(), ip.total_len());
+    if ip.version() != 4 || header_len < Ipv4::LEN || len < header_len {
+        return Err(Stop::Malformed(ParseReason::BadIpv4Header));
     }
     if ip.is_later_fragment() {
-        return Parsed::Malformed(ParseReason::IpFragment);
+        return Err(Stop::Malformed(ParseReason::IpFragment));
     }
-    let datagram = Datagram {
-        addresses: Addresses::V4 { source: ip.source(), destination: ip.destination() },
+    Ok(Network {
+        version: RoceVersion::V2,
+        family: AddressFamily::V4,
         traffic_class: ip.traffic_class(),
-        room: datagram_room,
-        wire_bytes: network.link_len + ip.total_len(),
+        len,
+        room: len - header_len,
+        end: start + header_len,
         is_first_fragment: ip.has_more_fragments(),
-    };
-    if header_len == Ipv4::LEN {
-        // The usual case as its own branch: every offset after it is a constant.
-        return udp(frame, network, network.offset + Ipv4::LEN, datagram);
-    }
-    udp(frame, network, network.offset + header_len, datagram)
+    })
 }
 
 #[inline(always)]
-fn ipv6<R: PacketRead>(frame: &R, network: Network) -> Parsed {
-    let Some(bytes) = frame.read(network.offset) else {
-        return Parsed::Malformed(ParseReason::TruncatedIpv6);
-    };
+fn ipv6<R: PacketRead>(frame: &R, start: usize) -> Result<Network, Stop> {
+    let bytes = frame.read(start).ok_or(Stop::Malformed(ParseReason::TruncatedIpv6))?;
     let ip = Ipv6::from_bytes(bytes);
     if ip.version() != 6 {
-        return Parsed::Malformed(ParseReason::BadIpv6Header);
+        return Err(Stop::Malformed(ParseReason::BadIpv6Header));
     }
-    let mut datagram = Datagram {
-        addresses: Addresses::V6 { source: ip.source(), destination: ip.destination() },
+    let mut network = Network {
+        version: RoceVersion::V2,
+        family: AddressFamily::V6,
         traffic_class: ip.traffic_class(),
+        len: Ipv6::LEN + ip.payload_len(),
         room: ip.payload_len(),
-        wire_bytes: network.link_len + Ipv6::LEN + ip.payload_len(),
+        end: start + Ipv6::LEN,
         is_first_fragment: false,
     };
-    let start = network.offset + Ipv6::LEN;
-    if ip.next_header() == Udp::PROTOCOL {
-        return udp(frame, network, start, datagram);
+    if ip.next_header() != Udp::PROTOCOL {
+        walk_extensions(frame, ip.next_header(), &mut network)?;
     }
-    match walk_extensions(frame, ip.next_header(), start, &mut datagram) {
-        Ok(Some(offset)) => udp(frame, network, offset, datagram),
-        Ok(None) => Parsed::NotRoce,
-        Err(reason) => Parsed::Malformed(reason),
-    }
+    Ok(network)
 }
 
-/// Finds the UDP header behind IPv6 extension headers; `None` when the chain ends in something else.
+/// Moves `network.end` over IPv6 extension headers to a UDP header.
 #[inline(always)]
 fn walk_extensions<R: PacketRead>(
     frame: &R,
     first: u8,
-    start: usize,
-    datagram: &mut Datagram,
-) -> Result<Option<usize>, ParseReason> {
+    network: &mut Network,
+) -> Result<(), Stop> {
     let mut kind = first;
-    let mut offset = start;
     for _ in 0..MAX_EXTENSION_HEADERS {
         if kind == Udp::PROTOCOL {
-            return Ok(Some(offset));
+            return Ok(());
         }
-        if extension(kind, [0; 8]) == Extension::Upper {
-            return Ok(None);
+        if !is_extension(kind) {
+            return Err(Stop::NotRoce);
         }
-        let Some(bytes) = frame.read(offset) else {
-            return Err(ParseReason::TruncatedIpv6);
-        };
+        let bytes = frame.read(network.end).ok_or(Stop::Malformed(ParseReason::TruncatedIpv6))?;
         let len = match extension(kind, bytes) {
-            Extension::Upper => return Ok(None),
-            Extension::LaterFragment => return Err(ParseReason::IpFragment),
+            Extension::LaterFragment => return Err(Stop::Malformed(ParseReason::IpFragment)),
             Extension::Skip { next, len } => {
                 kind = next;
                 len
             }
             Extension::FirstFragment { next, more } => {
                 kind = next;
-                datagram.is_first_fragment = more;
+                network.is_first_fragment = more;
                 8
             }
         };
-        offset += len;
-        let Some(room) = datagram.room.checked_sub(len) else {
-            return Err(ParseReason::TruncatedIpv6);
-        };
-        datagram.room = room;
+        if len > network.room {
+            return Err(Stop::Malformed(ParseReason::TruncatedIpv6));
+        }
+        network.end += len;
+        network.room -= len;
     }
-    if kind == Udp::PROTOCOL { Ok(Some(offset)) } else { Err(ParseReason::Ipv6ExtensionChain) }
-}
-
-/// What the network layer says about the datagram it carries.
-#[derive(Clone, Copy)]
-struct Datagram {
-    addresses: Addresses,
-    traffic_class: TrafficClass,
-    /// Bytes that the IP packet leaves for it.
-    room: usize,
-    wire_bytes: usize,
-    is_first_fragment: bool,
+    if kind == Udp::PROTOCOL {
+        Ok(())
+    } else {
+        Err(Stop::Malformed(ParseReason::Ipv6ExtensionChain))
+    }
 }
 
 #[inline(always)]
-fn udp<R: PacketRead>(frame: &R, network: Network, offset: usize, datagram: Datagram) -> Parsed {
-    let Some(bytes) = frame.read(offset) else {
-        return Parsed::Malformed(ParseReason::TruncatedUdp);
-    };
-    let udp = Udp::from_bytes(bytes);
-    if udp.destination_port() != ROCE_PORT {
-        return Parsed::NotRoce;
-    }
-    let Some(transport_len) = udp.datagram_len().checked_sub(Udp::LEN) else {
-        return Parsed::Malformed(ParseReason::BadUdpLength);
-    };
-    if udp.datagram_len() > datagram.room && !datagram.is_first_fragment {
-        return Parsed::Malformed(ParseReason::BadUdpLength);
-    }
-    let transport = TransportLayer {
-        version: RoceVersion::V2,
-        source_port: udp.source_port(),
-        len: transport_len,
-    };
-    transport_layer(frame, network, offset + Udp::LEN, datagram, transport)
-}
-
-#[inline(always)]
-fn roce_v1<R: PacketRead>(frame: &R, network: Network) -> Parsed {
-    let Some(bytes) = frame.read(network.offset) else {
-        return Parsed::Malformed(ParseReason::TruncatedGrh);
-    };
+fn grh<R: PacketRead>(frame: &R, start: usize) -> Result<Network, Stop> {
+    let bytes = frame.read(start).ok_or(Stop::Malformed(ParseReason::TruncatedGrh))?;
     let grh = Grh::from_bytes(bytes);
     if !grh.is_valid() {
-        return Parsed::Malformed(ParseReason::BadGrh);
+        return Err(Stop::Malformed(ParseReason::BadGrh));
     }
-    let ip = grh.0;
-    let datagram = Datagram {
-        addresses: Addresses::V6 { source: ip.source(), destination: ip.destination() },
-        traffic_class: ip.traffic_class(),
-        room: ip.payload_len(),
-        wire_bytes: network.link_len + Grh::LEN + ip.payload_len(),
+    Ok(Network {
+        version: RoceVersion::V1,
+        family: AddressFamily::V6,
+        traffic_class: grh.0.traffic_class(),
+        len: Grh::LEN + grh.0.payload_len(),
+        room: grh.0.payload_len(),
+        end: start + Grh::LEN,
         is_first_fragment: false,
-    };
-    let transport =
-        TransportLayer { version: RoceVersion::V1, source_port: 0, len: ip.payload_len() };
-    transport_layer(frame, network, network.offset + Grh::LEN, datagram, transport)
+    })
 }
 
-/// What the layer below the BTH says about it.
-#[derive(Clone, Copy)]
-struct TransportLayer {
-    version: RoceVersion,
-    source_port: u16,
-    /// Bytes from the BTH to the ICRC.
-    len: usize,
-}
-
+/// Reads the BTH at `start` of a transport layer packet of `len` bytes with its ICRC.
 #[inline(always)]
-fn transport_layer<R: PacketRead>(
+fn transport<R: PacketRead>(
     frame: &R,
-    network: Network,
-    bth_offset: usize,
-    datagram: Datagram,
-    transport: TransportLayer,
-) -> Parsed {
-    if transport.len < Bth::LEN + ICRC_LEN {
-        return Parsed::Malformed(ParseReason::ShortBth);
+    link: &Link,
+    network: &Network,
+    start: usize,
+    len: usize,
+    source_port: u16,
+) -> Result<RocePacket, Stop> {
+    if len < Bth::LEN + ICRC_LEN {
+        return Err(Stop::Malformed(ParseReason::ShortBth));
     }
-    let Some(bytes) = frame.read(bth_offset) else {
-        return Parsed::Malformed(ParseReason::TruncatedBth);
-    };
+    let bytes = frame.read(start).ok_or(Stop::Malformed(ParseReason::TruncatedBth))?;
     let bth = Bth::from_bytes(bytes);
     if bth.transport_version() != 0 {
-        return Parsed::Malformed(ParseReason::UnknownBthVersion);
+        return Err(Stop::Malformed(ParseReason::UnknownBthVersion));
     }
     let opcode = bth.opcode();
     let overhead = Bth::LEN + opcode.extended_len() + bth.pad_count() as usize + ICRC_LEN;
-    let Some(payload_bytes) = transport.len.checked_sub(overhead) else {
-        return Parsed::Malformed(ParseReason::ShortExtendedHeader);
-    };
-    let extended = bth_offset + Bth::LEN;
+    if len < overhead {
+        return Err(Stop::Malformed(ParseReason::ShortExtendedHeader));
+    }
+    let extended = start + Bth::LEN;
     let mut packet = RocePacket {
-        version: transport.version,
-        addresses: datagram.addresses,
-        vlans: network.vlans,
-        traffic_class: datagram.traffic_class,
-        source_port: transport.source_port,
+        version: network.version,
+        family: network.family,
+        vlans: link.vlans,
+        traffic_class: network.traffic_class,
+        source_port,
         bth,
         aeth: None,
         dma_len: None,
         source_qp: None,
-        wire_bytes: datagram.wire_bytes as u32,
-        payload_bytes: payload_bytes as u32,
-        network_offset: network.offset,
-        bth_offset,
-        is_first_fragment: datagram.is_first_fragment,
+        wire_bytes: (link.len + network.len) as u32,
+        payload_bytes: (len - overhead) as u32,
+        network_offset: link.end,
+        bth_offset: start,
+        is_first_fragment: network.is_first_fragment,
     };
     if opcode.has_aeth() {
         packet.aeth = frame.read(extended).map(Aeth::from_bytes);
@@ -373,5 +397,5 @@ fn transport_layer<R: PacketRead>(
     } else if opcode.has_deth() {
         packet.source_qp = frame.read(extended).map(|bytes| Deth::from_bytes(bytes).source_qp);
     }
-    Parsed::Roce(packet)
+    Ok(packet)
 }

@@ -87,6 +87,21 @@ impl ParseReason {
         Self::BadGrh,
     ];
 
+    /// Whether more bytes of the same frame could make it readable.
+    #[inline(always)]
+    pub const fn is_truncation(self) -> bool {
+        matches!(
+            self,
+            Self::TruncatedEthernet
+                | Self::TruncatedVlan
+                | Self::TruncatedIpv4
+                | Self::TruncatedIpv6
+                | Self::TruncatedUdp
+                | Self::TruncatedBth
+                | Self::TruncatedGrh
+        )
+    }
+
     /// Label in metrics and JSON.
     pub const fn name(self) -> &'static str {
         match self {

@@ -1,0 +1,113 @@
+//! Packet bytes of the contexts. The only bounds checks of the object.
+
+use crate::maps::HEADERS;
+use aya_ebpf::bindings::__sk_buff;
+use aya_ebpf::helpers::generated::{
+    bpf_skb_load_bytes, bpf_xdp_get_buff_len, bpf_xdp_load_bytes,
+};
+use aya_ebpf::programs::{TcContext, XdpContext};
+use roce_common::config::HEADER_BYTES;
+use roce_common::wire::{PacketRead, VlanTag};
+
+/// The directly readable part of a frame at an XDP hook.
+pub(crate) struct XdpFrame<'a>(pub(crate) &'a XdpContext);
+
+/// The directly readable part of a frame at a TC hook.
+pub(crate) struct TcFrame<'a>(pub(crate) &'a TcContext);
+
+/// The first bytes of a frame, gathered from its buffers into memory of this CPU.
+pub(crate) struct GatheredFrame {
+    bytes: *const [u8; HEADER_BYTES],
+    len: usize,
+    vlan: Option<VlanTag>,
+}
+
+impl PacketRead for XdpFrame<'_> {
+    #[inline(always)]
+    fn read<const N: usize>(&self, offset: usize) -> Option<[u8; N]> {
+        read_linear(self.0.data(), self.0.data_end(), offset)
+    }
+}
+
+impl PacketRead for TcFrame<'_> {
+    #[inline(always)]
+    fn read<const N: usize>(&self, offset: usize) -> Option<[u8; N]> {
+        read_linear(self.0.data(), self.0.data_end(), offset)
+    }
+
+    #[inline(always)]
+    fn stripped_vlan(&self) -> Option<VlanTag> {
+        stripped_vlan(self.0.skb.skb)
+    }
+}
+
+impl PacketRead for GatheredFrame {
+    #[inline(always)]
+    fn read<const N: usize>(&self, offset: usize) -> Option<[u8; N]> {
+        if offset > HEADER_BYTES - N || offset + N > self.len {
+            return None;
+        }
+        // SAFETY: offset + N is at most HEADER_BYTES, the length of the buffer.
+        Some(unsafe { self.bytes.cast::<u8>().add(offset).cast::<[u8; N]>().read_unaligned() })
+    }
+
+    #[inline(always)]
+    fn stripped_vlan(&self) -> Option<VlanTag> {
+        self.vlan
+    }
+}
+
+impl GatheredFrame {
+    /// Gathers a frame whose first buffer is too short. Only where the kernel has the helpers.
+    #[inline(always)]
+    pub(crate) fn from_xdp(context: &XdpContext) -> Option<Self> {
+        // SAFETY: the context is that of the running program.
+        let len = unsafe { bpf_xdp_get_buff_len(context.ctx) };
+        Self::gather(len as usize, None, |buffer, len| {
+            // SAFETY: the helper writes `len` bytes, for which the buffer has room, or fails.
+            unsafe { bpf_xdp_load_bytes(context.ctx, 0, buffer.cast(), len) }
+        })
+    }
+
+    /// Gathers a frame whose linear part is too short.
+    #[inline(always)]
+    pub(crate) fn from_tc(context: &TcContext) -> Option<Self> {
+        let skb = context.skb.skb;
+        Self::gather(context.len() as usize, stripped_vlan(skb), |buffer, len| {
+            // SAFETY: the helper writes `len` bytes, for which the buffer has room, or fails.
+            unsafe { bpf_skb_load_bytes(skb.cast_const().cast(), 0, buffer.cast(), len) }
+        })
+    }
+
+    #[inline(always)]
+    fn gather(
+        frame_len: usize,
+        vlan: Option<VlanTag>,
+        load: impl FnOnce(*mut u8, u32) -> i64,
+    ) -> Option<Self> {
+        let buffer = HEADERS.get_ptr_mut(0)?;
+        let len = if frame_len > HEADER_BYTES { HEADER_BYTES } else { frame_len };
+        if len == 0 || load(buffer.cast(), len as u32) != 0 {
+            return None;
+        }
+        Some(Self { bytes: buffer, len, vlan })
+    }
+}
+
+#[inline(always)]
+fn stripped_vlan(skb: *mut __sk_buff) -> Option<VlanTag> {
+    // SAFETY: the context of a running program is valid, and the verifier checks each field.
+    let (present, tci) = unsafe { ((*skb).vlan_present, (*skb).vlan_tci) };
+    if present == 0 { None } else { Some(VlanTag(tci as u16)) }
+}
+
+/// `N` bytes at `offset` of the directly readable part.
+#[inline(always)]
+fn read_linear<const N: usize>(data: usize, data_end: usize, offset: usize) -> Option<[u8; N]> {
+    let start = data + offset;
+    if start + N > data_end {
+        return None;
+    }
+    // SAFETY: start..start + N lies between data and data_end, which the verifier proves once more.
+    Some(unsafe { (start as *const [u8; N]).read_unaligned() })
+}

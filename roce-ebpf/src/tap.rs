@@ -1,0 +1,48 @@
+//! Which tap a frame is seen at, and the counters of this CPU for it.
+
+use crate::maps::{INTERFACES, TAPS};
+use crate::settings::{CPUS, SINGLE_INTERFACE};
+use aya_ebpf::helpers::generated::bpf_get_smp_processor_id;
+use roce_common::tap::{MAX_TAPS, TapCounters};
+
+/// Direction of a tap, as its lowest bit.
+#[derive(Clone, Copy)]
+pub(crate) enum Direction {
+    Ingress = 0,
+    Egress = 1,
+}
+
+/// One direction of one interface.
+pub(crate) struct Tap<'a> {
+    pub(crate) id: u8,
+    pub(crate) counters: &'a mut TapCounters,
+}
+
+impl Tap<'_> {
+    /// The tap of an interface; `None` only where user space sized the map wrongly.
+    #[inline(always)]
+    pub(crate) fn of(interface: u32, direction: Direction) -> Option<Self> {
+        let id = pair_of(interface) * 2 + direction as u32;
+        // SAFETY: the helper takes no arguments and always succeeds.
+        let cpu = unsafe { bpf_get_smp_processor_id() };
+        let counters = TAPS.get_ptr_mut(id * CPUS.load() + cpu)?;
+        // SAFETY: this CPU alone writes the counters at this index, and programs of one tap do not
+        // interrupt each other.
+        Some(Self { id: id as u8, counters: unsafe { &mut *counters } })
+    }
+}
+
+/// Which pair of taps an interface has. One that is in no list, which can only be for the moment in
+/// which it is attached, counts for the first.
+#[inline(always)]
+fn pair_of(interface: u32) -> u32 {
+    if SINGLE_INTERFACE.load() != 0 {
+        return 0;
+    }
+    for pair in 0..MAX_TAPS / 2 {
+        if INTERFACES.get(pair) == Some(&interface) {
+            return pair;
+        }
+    }
+    0
+}
