@@ -1,3 +1,4 @@
 //! RoCEv2 packet telemetry.
 
 pub mod capture;
+pub mod flow;

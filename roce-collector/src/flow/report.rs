@@ -1,0 +1,307 @@
+//! A flow in JSON: what `roce-trace read` prints and `/api/v1/flows` serves.
+
+use std::borrow::Cow;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
+
+use roce_common::flow::opcode_of_index;
+use roce_common::tap::NAK_UNKNOWN;
+use roce_common::wire::{Opcode, Operation, RNR_TIMER_MICROSECONDS, RoceVersion, VlanTag};
+use serde::{Deserialize, Serialize};
+
+use super::Flow;
+use crate::capture::Timestamp;
+
+/// A flow. What is not known is `null` or left out, never 0.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct FlowReport {
+    /// Interface that saw it; left out for capture files.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub device: Option<String>,
+    /// `ingress` or `egress` at that interface; left out for capture files.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub direction: Option<Cow<'static, str>>,
+    /// Sender.
+    pub src: IpAddr,
+    /// Receiver.
+    pub dst: IpAddr,
+    /// Destination QP.
+    pub dst_qp: u32,
+    /// Source QP, where the packets (UD) say it.
+    pub src_qp: Option<u32>,
+    /// `v1` or `v2`.
+    pub version: Cow<'static, str>,
+    /// Transport service, see [`roce_common::wire::Transport::name`].
+    pub transport: Cow<'static, str>,
+    /// VLAN number of the outer tag that the latest run of requests (else responses, CNPs) had; `null`
+    /// when it had none, or none that the tap could see.
+    pub vlan: Option<u16>,
+    /// Packets.
+    pub packets: u64,
+    /// Bytes from the Ethernet header to the end of the IP packet.
+    pub wire_bytes: u64,
+    /// Bytes after all headers, without padding and ICRC.
+    pub payload_bytes: u64,
+    /// Packets by IBTA opcode name without the transport.
+    pub opcodes: BTreeMap<Cow<'static, str>, u64>,
+    /// PSNs of the flow's own requests; `null` when it has only responses or CNPs.
+    pub psn: Option<PsnReport>,
+    /// Positive ACK packets; `null` when the capture cut them before their syndrome.
+    pub acks: Option<u64>,
+    /// NAK packets by code; `null` as for `acks`.
+    pub naks: Option<NakReport>,
+    /// RNR NAK packets; `null` as for `acks`.
+    pub rnr_naks: Option<u64>,
+    /// Timer that the last RNR NAK asked for, in milliseconds.
+    pub rnr_timer_ms: Option<f64>,
+    /// Congestion notification packets: to `dst_qp`, because it sends too fast.
+    pub cnps: u64,
+    /// Packets by ECN codepoint.
+    pub ecn: EcnReport,
+    /// Packets by DSCP.
+    pub dscp: BTreeMap<u8, u64>,
+    /// Packets with further DSCPs that the record did not tell apart; left out when there are none.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub dscp_other: u64,
+    /// Packets that are marked otherwise than the policy says.
+    pub mismarked: MismarkedReport,
+    /// Distinct UDP source ports. Records only count changes, so it is known as long as no record saw a
+    /// change, else `null`; also `null` for RoCEv1, which has none.
+    pub udp_src_ports: Option<u64>,
+    /// Round trip time: not measured yet.
+    pub rtt_us: Option<()>,
+    /// Path MTU: not learnt yet.
+    pub pmtu: Option<u32>,
+    /// When the last packet was seen.
+    #[serde(with = "rfc3339")]
+    pub last_seen: Option<Timestamp>,
+}
+
+/// PSNs of requests. Losses and repeats are left out: this version does not look for them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PsnReport {
+    /// First PSN seen.
+    pub first: u32,
+    /// Highest PSN seen, in serial order.
+    pub last: u32,
+}
+
+/// NAK packets by code.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[expect(missing_docs, reason = "the names are those of the IBTA NAK codes")]
+pub struct NakReport {
+    pub psn_sequence_error: u64,
+    pub invalid_request: u64,
+    pub remote_access_error: u64,
+    pub remote_operational_error: u64,
+    pub invalid_rd_request: u64,
+    /// Codes that no standard defines; left out when there are none.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub unknown: u64,
+}
+
+/// Packets by ECN codepoint.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[expect(missing_docs, reason = "the names are those of RFC 3168")]
+pub struct EcnReport {
+    pub not_ect: u64,
+    pub ect0: u64,
+    pub ect1: u64,
+    pub ce: u64,
+}
+
+/// Packets that are marked otherwise than the policy says.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MismarkedReport {
+    /// With another DSCP than expected of their kind.
+    pub dscp: u64,
+    /// Data that is not ECN-capable.
+    pub not_ect: u64,
+}
+
+impl FlowReport {
+    /// The report of a flow, without device and direction.
+    pub fn of(flow: &Flow<'_>) -> Self {
+        let id = flow.id;
+        let naks = NakReport::of(flow);
+        let rnr_naks = flow.rnr_naks();
+        let opcodes = opcodes(flow);
+        let acknowledges = opcodes.get(Operation::Acknowledge.name()).copied().unwrap_or(0);
+        let [not_ect, ect1, ect0, ce] = flow.ecn();
+        let requests = flow.requests();
+        Self {
+            device: None,
+            direction: None,
+            src: id.src,
+            dst: id.dst,
+            dst_qp: id.dst_qp,
+            src_qp: id.src_qp,
+            version: Cow::Borrowed(match id.version {
+                RoceVersion::V1 => "v1",
+                RoceVersion::V2 => "v2",
+            }),
+            transport: Cow::Borrowed(id.transport.name()),
+            vlan: flow.records().find_map(|(_, totals)| totals.vlan).map(VlanTag::id),
+            packets: flow.packets(),
+            wire_bytes: flow.sum(|totals| totals.wire_bytes),
+            payload_bytes: flow.sum(|totals| totals.payload_bytes),
+            opcodes,
+            psn: requests.and_then(|totals| {
+                let (first, last) = (totals.first_psn?, totals.highest_psn?);
+                Some(PsnReport { first: first.get(), last: last.get() })
+            }),
+            acks: Some(acknowledges.saturating_sub(naks.total() + rnr_naks)),
+            naks: Some(naks),
+            rnr_naks: Some(rnr_naks),
+            rnr_timer_ms: rnr_timer_ms(flow),
+            cnps: flow.cnps(),
+            ecn: EcnReport { not_ect, ect0, ect1, ce },
+            dscp: dscp(flow),
+            dscp_other: flow.sum(|totals| totals.dscp_other),
+            mismarked: MismarkedReport {
+                dscp: flow.sum(|totals| totals.wrong_dscp),
+                not_ect: flow.sum(|totals| totals.wrong_ecn),
+            },
+            udp_src_ports: udp_source_ports(flow),
+            rtt_us: None,
+            pmtu: None,
+            last_seen: flow.last_seen,
+        }
+    }
+
+    /// The reports of all flows, those in trouble first: see [`Self::sort`].
+    pub fn of_all(flows: &[Flow<'_>]) -> Vec<Self> {
+        let mut reports: Vec<_> = flows.iter().map(Self::of).collect();
+        Self::sort(&mut reports);
+        reports
+    }
+
+    /// Sorts by trouble (NAKs, wrong marks, CE marks, CNPs), then by packets. Equal ones keep their order.
+    pub fn sort(reports: &mut [Self]) {
+        reports.sort_by_cached_key(|report| {
+            let naks = report.naks.map_or(0, |naks| naks.total()) + report.rnr_naks.unwrap_or(0);
+            let mismarked = report.mismarked.dscp.max(report.mismarked.not_ect);
+            Reverse((naks, mismarked, report.ecn.ce, report.cnps, report.packets))
+        });
+    }
+
+    /// Says that acknowledgements were seen without their syndrome, so nobody knows which were NAKs.
+    pub fn hide_syndromes(&mut self) {
+        if self.opcodes.contains_key(Operation::Acknowledge.name()) {
+            self.acks = None;
+            self.naks = None;
+            self.rnr_naks = None;
+        }
+    }
+}
+
+impl NakReport {
+    fn of(flow: &Flow<'_>) -> Self {
+        let naks = flow.naks();
+        Self {
+            psn_sequence_error: naks[0],
+            invalid_request: naks[1],
+            remote_access_error: naks[2],
+            remote_operational_error: naks[3],
+            invalid_rd_request: naks[4],
+            unknown: naks[usize::from(NAK_UNKNOWN)],
+        }
+    }
+
+    /// NAKs of every code.
+    pub const fn total(&self) -> u64 {
+        let Self {
+            psn_sequence_error,
+            invalid_request,
+            remote_access_error,
+            remote_operational_error,
+            invalid_rd_request,
+            unknown,
+        } = *self;
+        psn_sequence_error
+            + invalid_request
+            + remote_access_error
+            + remote_operational_error
+            + invalid_rd_request
+            + unknown
+    }
+}
+
+fn opcodes(flow: &Flow<'_>) -> BTreeMap<Cow<'static, str>, u64> {
+    let mut opcodes = BTreeMap::new();
+    for (tag, totals) in flow.records() {
+        for (index, &packets) in totals.opcodes.iter().enumerate().filter(|(_, count)| **count != 0)
+        {
+            let operation =
+                opcode_of_index(index, tag).map_or(Operation::Unknown(0), Opcode::operation);
+            *opcodes.entry(Cow::Borrowed(operation.name())).or_default() += packets;
+        }
+    }
+    opcodes
+}
+
+fn dscp(flow: &Flow<'_>) -> BTreeMap<u8, u64> {
+    let mut dscp = BTreeMap::new();
+    for (value, packets) in flow.records().flat_map(|(_, totals)| &totals.dscp) {
+        *dscp.entry(*value).or_default() += packets;
+    }
+    dscp
+}
+
+fn rnr_timer_ms(flow: &Flow<'_>) -> Option<f64> {
+    let code = flow.records().find_map(|(_, totals)| totals.rnr_timer_code)?;
+    let microseconds = RNR_TIMER_MICROSECONDS.get(usize::from(code))?;
+    Some(f64::from(*microseconds) / 1000.0)
+}
+
+fn udp_source_ports(flow: &Flow<'_>) -> Option<u64> {
+    if flow.id.version == RoceVersion::V1 {
+        return None;
+    }
+    let ports: Option<BTreeSet<_>> = flow
+        .records()
+        .map(|(_, totals)| {
+            let is_known = totals.source_port_changes == 0 && totals.spilled_packets == 0;
+            totals.source_port.filter(|_| is_known)
+        })
+        .collect();
+    ports.map(|ports| ports.len() as u64)
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+const fn is_zero(count: &u64) -> bool {
+    *count == 0
+}
+
+/// Times as RFC 3339 with nanoseconds.
+mod rfc3339 {
+    use std::time::{Duration, SystemTime};
+
+    use serde::de::Error;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    use crate::capture::Timestamp;
+
+    #[expect(clippy::ref_option, reason = "serde passes a reference")]
+    pub(super) fn serialize<S: Serializer>(
+        time: &Option<Timestamp>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        time.serialize(serializer)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Option<Timestamp>, D::Error> {
+        let Some(text) = Option::<String>::deserialize(deserializer)? else {
+            return Ok(None);
+        };
+        let time = humantime::parse_rfc3339(&text).map_err(D::Error::custom)?;
+        let since_epoch = time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or(Duration::ZERO);
+        Ok(u64::try_from(since_epoch.as_nanos()).ok().map(Timestamp::from_nanos))
+    }
+}
+
+#[cfg(test)]
+mod tests;

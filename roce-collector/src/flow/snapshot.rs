@@ -1,0 +1,40 @@
+//! One consistent look at a record.
+
+use roce_common::flow::{FlowCold, FlowKey, FlowSlot, SlotLock};
+use roce_common::marking::MarkingPolicy;
+use roce_common::psn::Psn;
+
+/// The counters of a record at one moment, with its open run booked. They wrap.
+///
+/// The default is the state before the first packet.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct RecordSnapshot {
+    /// Packets, modulo 2^32.
+    pub(super) packets: u32,
+    /// Bytes on the wire, modulo 2^48.
+    pub(super) wire_bytes: u64,
+    pub(super) source_port: u16,
+    pub(super) highest_psn: Option<Psn>,
+    pub(super) cold: FlowCold,
+}
+
+impl RecordSnapshot {
+    /// The state of a record that nobody changes meanwhile; `marking` is the policy it is kept under.
+    pub fn of<K: FlowKey>(slot: &FlowSlot<K>, cold: &FlowCold, marking: &MarkingPolicy) -> Self {
+        let mut closed = *cold;
+        closed.book(slot.open_run(cold), slot.key.dest_qp(), marking);
+        Self {
+            packets: slot.packets,
+            wire_bytes: slot.wire_bytes(),
+            source_port: slot.source_port(),
+            highest_psn: SlotLock(slot.lock).highest_psn(),
+            cold: closed,
+        }
+    }
+
+    /// Whether no packet was counted between the two; so seldom wrong (2^32 packets) that it may save
+    /// work, when looks are not that far apart.
+    pub const fn is_same_as(&self, earlier: &Self) -> bool {
+        self.packets == earlier.packets
+    }
+}
