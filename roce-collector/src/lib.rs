@@ -1,4 +1,6 @@
 //! RoCEv2 packet telemetry.
 
 pub mod capture;
+pub mod cli;
 pub mod flow;
+pub mod read;

@@ -37,4 +37,9 @@ impl RecordSnapshot {
     pub const fn is_same_as(&self, earlier: &Self) -> bool {
         self.packets == earlier.packets
     }
+
+    /// Bytes of headers since `earlier`. They wrap first of all counters.
+    pub const fn header_bytes_since(&self, earlier: &Self) -> u32 {
+        self.cold.header_bytes.wrapping_sub(earlier.cold.header_bytes)
+    }
 }

@@ -1,0 +1,27 @@
+//! Which flows are asked for.
+
+use std::net::IpAddr;
+
+use crate::flow::FlowId;
+
+/// Picks flows by QP and by peer. The default picks all.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FlowFilter {
+    /// Destination or, where known, source QP.
+    pub qp: Option<u32>,
+    /// Sender or receiver.
+    pub peer: Option<IpAddr>,
+}
+
+impl FlowFilter {
+    /// Whether a flow is asked for.
+    pub fn matches(&self, id: &FlowId) -> bool {
+        self.qp.is_none_or(|qp| id.dst_qp == qp || id.src_qp == Some(qp))
+            && self.peer.is_none_or(|peer| id.src == peer || id.dst == peer)
+    }
+
+    /// Whether every flow matches.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}

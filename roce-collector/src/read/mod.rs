@@ -1,0 +1,21 @@
+//! Capture files through the parser and the flow records of the kernel programs.
+//!
+//! ```text
+//! CaptureReader --frames--> Engine --records--> Reading --Flow::join--> ReadReport --> JSON, text
+//! ```
+//!
+//! A frame with a wrong ICRC is counted in its flow like any other, and in `icrc.bad`.
+
+mod engine;
+mod filter;
+mod findings;
+mod report;
+mod store;
+mod text;
+
+pub use engine::{Engine, FrameCounts, IcrcCounts, Reading};
+pub use filter::FlowFilter;
+pub use findings::{Finding, Severity};
+pub use report::{InputReport, NotSeenReport, PacketsReport, ReadReport, Source};
+pub use store::{FlowStore, OtherFlows};
+pub use text::{Colours, write_text};

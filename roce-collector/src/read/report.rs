@@ -1,0 +1,154 @@
+//! The answer of `roce-trace read`.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use roce_common::wire::ParseReason;
+use serde::Serialize;
+
+use super::findings::{Finding, find};
+use super::store::record;
+use super::{FlowFilter, IcrcCounts, OtherFlows, Reading};
+use crate::capture::{CaptureInfo, Format, LinkType, Timestamp};
+use crate::flow::{Flow, FlowReport};
+
+/// What a capture file says; one JSON object.
+///
+/// The keys `pairs` and `incidents` are not there: this version does not look for either, and an empty
+/// list would say that there is none.
+#[derive(Clone, Debug, Serialize)]
+pub struct ReadReport {
+    /// Version of this form.
+    pub schema_version: u32,
+    /// The file.
+    pub input: InputReport,
+    /// Frames by what they are.
+    pub packets: PacketsReport,
+    /// ICRCs of RoCE packets.
+    pub icrc: IcrcCounts,
+    /// The flows that were asked for, those in trouble first.
+    pub flows: Vec<FlowReport>,
+    /// Packets of flows beyond `--max-flows`, which are in no flow; left out when there are none.
+    #[serde(skip_serializing_if = "is_empty")]
+    pub other_flows: OtherFlows,
+    /// What is wrong or odd, the worst first.
+    pub findings: Vec<Finding>,
+    /// What the file cannot show.
+    pub not_seen: NotSeenReport,
+}
+
+/// The file.
+#[derive(Clone, Debug, Serialize)]
+pub struct InputReport {
+    /// Name as given.
+    pub file: String,
+    /// Format.
+    pub format: Format,
+    /// Link type of the first interface.
+    pub link_type: Option<LinkType>,
+    /// Most bytes kept of a packet; `null` without a limit.
+    pub snaplen: Option<u32>,
+    /// Earliest time of a frame.
+    pub first_time: Option<Timestamp>,
+    /// Latest time of a frame.
+    pub last_time: Option<Timestamp>,
+    /// Why reading ended before the end of the file; left out when it did not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+}
+
+/// Frames by what they are: `total` is the sum of `roce_v2`, `roce_v1`, `other` and the malformed ones
+/// but `first_fragment`, which are RoCE packets.
+#[derive(Clone, Debug, Serialize)]
+pub struct PacketsReport {
+    /// All frames.
+    pub total: u64,
+    /// RoCEv2 packets.
+    pub roce_v2: u64,
+    /// RoCEv1 packets.
+    pub roce_v1: u64,
+    /// Frames that are plainly not RoCE.
+    pub other: u64,
+    /// Frames that could be RoCE but cannot be read, by reason.
+    pub malformed: BTreeMap<&'static str, u64>,
+    /// Frames of which fewer bytes were captured than were on the wire.
+    pub truncated: u64,
+}
+
+/// What the file cannot show. `null` is "not known".
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct NotSeenReport {
+    /// Packets that the mirror lost: not looked for yet.
+    pub mirror_lost: Option<u64>,
+    /// Packets that the capturing side says it lost; a pcap file never says.
+    pub capture_dropped: Option<u64>,
+    /// Packets that must have been there: not looked for yet.
+    pub suspected: Option<u64>,
+}
+
+/// What the reader of a file knows beside its frames.
+#[derive(Clone, Debug)]
+pub struct Source<'a> {
+    /// The file as named by the user.
+    pub file: &'a Path,
+    /// What its head says.
+    pub info: CaptureInfo,
+    /// Packets that the capturing side says it lost.
+    pub capture_dropped: Option<u64>,
+    /// Why reading ended early.
+    pub error: Option<String>,
+}
+
+impl ReadReport {
+    /// Version of the JSON form.
+    pub const SCHEMA_VERSION: u32 = 1;
+
+    /// The report of a reading. Findings about flows are about those that `filter` picks.
+    pub fn of(reading: &Reading, source: &Source<'_>, filter: &FlowFilter) -> Self {
+        let counts = &reading.counts;
+        let mut flows = Flow::join(reading.records.iter().map(record));
+        flows.retain(|flow| filter.matches(&flow.id));
+        let findings = find(reading, &flows);
+        let mut reports = FlowReport::of_all(&flows);
+        if counts.without_headers != 0 {
+            reports.iter_mut().for_each(FlowReport::hide_syndromes);
+        }
+        let malformed = ParseReason::ALL.iter().zip(reading.tap.reason);
+        Self {
+            schema_version: Self::SCHEMA_VERSION,
+            input: InputReport {
+                file: source.file.display().to_string(),
+                format: source.info.format,
+                link_type: source.info.link_type,
+                snaplen: source.info.snaplen,
+                first_time: counts.first_time,
+                last_time: counts.last_time,
+                error: source.error.clone(),
+            },
+            packets: PacketsReport {
+                total: counts.total,
+                roce_v2: reading.tap.packets() - reading.tap.v1_packets,
+                roce_v1: reading.tap.v1_packets,
+                other: counts.other,
+                malformed: malformed
+                    .filter(|(_, frames)| *frames != 0)
+                    .map(|(reason, frames)| (reason.name(), frames))
+                    .collect(),
+                truncated: counts.truncated,
+            },
+            icrc: counts.icrc,
+            flows: reports,
+            other_flows: reading.other_flows,
+            findings,
+            not_seen: NotSeenReport {
+                mirror_lost: None,
+                capture_dropped: source.capture_dropped,
+                suspected: None,
+            },
+        }
+    }
+}
+
+fn is_empty(other: &OtherFlows) -> bool {
+    other.packets == 0
+}
