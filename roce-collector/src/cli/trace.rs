@@ -28,7 +28,8 @@ enum Command {
 /// Read a capture file: flows, marking, congestion, NAKs
 ///
 /// Takes pcap and pcapng, plain or gzip-compressed, with Ethernet, raw IP, loopback and Linux cooked
-/// frames. Exit code: 0 when the file was read, 2 when it could not be read.
+/// frames. Exit code: 0 when the file was read, also when it was cut off; 2 when it cannot be read, or
+/// not to its end because it is damaged.
 #[derive(Debug, Args)]
 pub(super) struct ReadArgs {
     /// Capture file, "-" for standard input
@@ -41,7 +42,8 @@ pub(super) struct ReadArgs {
     #[arg(long, value_enum, default_value_t = OutputFormat::Text)]
     pub(super) format: OutputFormat,
 
-    /// Flow records kept (a flow takes up to three); packets of further flows are counted together
+    /// Flow records kept, of about 2 kB (a flow takes up to three); packets of further flows are counted
+    /// together
     #[arg(
         long,
         value_name = "N",

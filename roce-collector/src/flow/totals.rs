@@ -119,7 +119,8 @@ impl RecordTotals {
         if self.naks[usize::from(NAK_RNR)] != 0 {
             self.rnr_timer_code = Some(*rnr_timer_code as u8);
         }
-        self.vlan = (*vlan < FlowCold::UNTAGGED).then_some(VlanTag(*vlan as u16));
+        // Tags have 16 bits; what is larger stands for none.
+        self.vlan = u16::try_from(*vlan).ok().map(VlanTag);
     }
 
     /// Adds packets that found no place in their slot; `count` is what came since the last time.

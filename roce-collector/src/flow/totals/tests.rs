@@ -2,54 +2,77 @@
 
 use super::*;
 use proptest::prelude::*;
-use roce_common::flow::{NarrowKey, NarrowSlot, Observation, SlotLock, WideKey, account};
-use roce_common::tap::nak_index;
-use roce_common::wire::{AddressFamily, Aeth, Bth, Opcode, RocePacket, RoceVersion, TrafficClass};
+use roce_common::flow::{NarrowKey, NarrowSlot, Observation, SlotLock, account};
+use roce_common::tap::NAK_UNKNOWN;
+use roce_common::wire::{Parsed, RocePacket, SliceReader, parse_ethernet};
+use roce_testkit::packet::{self, Ecn, Packet};
 
 const POLICY: MarkingPolicy = MarkingPolicy::DEFAULT;
 const DEST_QP: u32 = 9;
 
-/// A packet of a response record: ACKs of every syndrome, READ responses.
-fn packet(opcode: u8, tos: u8, payload: u32, port: u16, syndrome: u8, psn: u32) -> RocePacket {
-    let mut bth = [0; Bth::LEN];
-    bth[0] = opcode;
-    bth[5..8].copy_from_slice(&DEST_QP.to_be_bytes()[1..]);
-    bth[9..12].copy_from_slice(&psn.to_be_bytes()[1..]);
-    let opcode = Opcode(opcode);
-    let overhead = 14 + 20 + 8 + 12 + opcode.extended_len() as u32 + 4;
-    RocePacket {
-        version: RoceVersion::V2,
-        family: AddressFamily::V4,
-        vlans: [(tos & 4 != 0).then_some(VlanTag(100)), None],
-        traffic_class: TrafficClass(tos),
-        source_port: port,
-        bth: Bth::from_bytes(bth),
-        aeth: opcode.has_aeth().then(|| Aeth::from_bytes([syndrome, 0, 0, 0])),
-        dma_len: None,
-        source_qp: None,
-        wire_bytes: overhead + payload,
-        payload_bytes: payload,
-        network_offset: 14,
-        bth_offset: 42,
-        is_first_fragment: false,
+/// A frame of a response record, what the parser makes of it, and its AETH syndrome.
+#[derive(Clone, Debug)]
+struct Sample {
+    frame: Vec<u8>,
+    packet: RocePacket,
+    syndrome: Option<u8>,
+}
+
+impl Sample {
+    fn new(packet: &Packet, syndrome: u8) -> Self {
+        let frame = packet.build();
+        let Parsed::Roce(packet) = parse_ethernet(&SliceReader(&frame)) else {
+            panic!("a RoCE frame")
+        };
+        let syndrome = packet.bth.opcode().is_acknowledge().then_some(syndrome);
+        Self { frame, packet, syndrome }
+    }
+
+    fn nak(&self) -> Option<u8> {
+        match self.syndrome? {
+            code @ 0x60..=0x64 => Some(code - 0x60),
+            0x65..=0x7f => Some(NAK_UNKNOWN),
+            0x20..=0x3f => Some(NAK_RNR),
+            _ => None,
+        }
     }
 }
 
-fn packets() -> impl Strategy<Value = Vec<RocePacket>> {
-    // DSCPs 0 to 5 are more than a record tells apart; few ports and opcodes make runs.
-    let one = (0x0d_u8..0x13, 0_u8..4, 0_u8..6, 0_u32..9000, 0_u16..3, 0_u8..0x80, 0_u32..1 << 24);
-    let one = one.prop_map(|(opcode, ecn, dscp, payload, port, syndrome, psn)| {
-        packet(opcode, dscp << 2 | ecn, payload, port, syndrome, psn)
+/// Runs of ACKs with every syndrome and READ responses, on more DSCPs than a record tells apart.
+fn samples() -> impl Strategy<Value = Vec<Sample>> {
+    let ecn = prop::sample::select(vec![Ecn::NotEct, Ecn::Ect0, Ecn::Ect1, Ecn::Ce]);
+    let one = (
+        0x0d_u8..0x13,
+        ecn,
+        0_u8..6,
+        0_usize..300,
+        0_u16..3,
+        0_u8..0x80,
+        0_u32..1 << 24,
+        any::<bool>(),
+    );
+    let one = one.prop_map(|(opcode, ecn, dscp, payload, port, syndrome, psn, is_tagged)| {
+        let packet = Packet::new(packet::Opcode(opcode))
+            .dest_qp(DEST_QP)
+            .ecn(ecn)
+            .dscp(dscp)
+            .udp_source(port)
+            .psn(psn)
+            .aeth(packet::Aeth { syndrome, msn: 0 });
+        let has_payload = (0x0d..0x11).contains(&opcode);
+        let packet = if has_payload { packet.payload_len(payload) } else { packet };
+        let tag = packet::VlanTag::customer(100 + u16::from(dscp), 3);
+        Sample::new(&if is_tagged { packet.vlan(tag) } else { packet }, syndrome)
     });
-    let run = (one, 1_usize..20).prop_map(|(packet, times)| vec![packet; times]);
-    prop::collection::vec(run, 0..40).prop_map(|runs| runs.concat())
+    let run = (one, 1_usize..20).prop_map(|(sample, times)| vec![sample; times]);
+    prop::collection::vec(run, 0..30).prop_map(|runs| runs.concat())
 }
 
 /// What a record counts, added up without any cleverness.
-fn plain_count(packets: &[RocePacket]) -> RecordTotals {
+fn plain_count(samples: &[Sample]) -> RecordTotals {
     let mut count = RecordTotals::default();
     let mut told_apart = Vec::new();
-    for packet in packets {
+    for Sample { packet, .. } in samples {
         let (class, opcode) = (packet.traffic_class, packet.bth.opcode());
         count.packets += 1;
         count.wire_bytes += u64::from(packet.wire_bytes);
@@ -66,13 +89,15 @@ fn plain_count(packets: &[RocePacket]) -> RecordTotals {
         }
         count.wrong_dscp += u64::from(class.dscp() != 26);
         count.wrong_ecn += u64::from(class.ecn() as u8 == 0 && !opcode.is_acknowledge());
-        if let Some(nak) = nak_index(opcode, packet.aeth) {
-            count.naks[usize::from(nak)] += 1;
-            if nak == NAK_RNR {
-                count.rnr_timer_code = packet.aeth.map(|aeth| aeth.syndrome_byte() & 0x1f);
-            }
+    }
+    for sample in samples {
+        let Some(nak) = sample.nak() else { continue };
+        count.naks[usize::from(nak)] += 1;
+        if nak == NAK_RNR {
+            count.rnr_timer_code = sample.syndrome.map(|syndrome| syndrome & 0x1f);
         }
     }
+    let packets: Vec<_> = samples.iter().map(|sample| sample.packet).collect();
     let changes = |differ: fn(&RocePacket, &RocePacket) -> bool| {
         packets.windows(2).filter(|pair| differ(&pair[0], &pair[1])).count() as u64
     };
@@ -84,8 +109,15 @@ fn plain_count(packets: &[RocePacket]) -> RecordTotals {
         .map(|packet| packet.bth.psn())
         .reduce(|highest, psn| if psn.is_after(highest) { psn } else { highest });
     count.source_port = packets.last().map(|packet| packet.source_port);
-    count.vlan = packets.last().and_then(|packet| packet.vlans[0]);
+    count.vlan = samples.last().and_then(vlan);
     count
+}
+
+fn vlan(sample: &Sample) -> Option<VlanTag> {
+    match sample.frame[12..16] {
+        [0x81, 0x00, high, low] => Some(VlanTag(u16::from_be_bytes([high, low]))),
+        _ => None,
+    }
 }
 
 fn empty() -> (NarrowSlot, FlowCold) {
@@ -120,12 +152,12 @@ fn about_to_wrap(first: &RocePacket) -> (NarrowSlot, FlowCold) {
 /// Plays packets into a record and looks at it after those where `looks` says so, and at the end.
 fn play(
     (mut slot, mut cold): (NarrowSlot, FlowCold),
-    packets: &[RocePacket],
+    samples: &[Sample],
     looks: &[bool],
 ) -> RecordTotals {
     let mut totals = RecordTotals::default();
     let mut before = RecordSnapshot::of(&slot, &cold, &POLICY);
-    for (index, packet) in packets.iter().enumerate() {
+    for (index, Sample { packet, .. }) in samples.iter().enumerate() {
         let seen = Observation::of(packet, 0);
         let lock = SlotLock(slot.lock);
         slot.lock = account(&mut slot, lock, &seen, &POLICY, &mut cold).0;
@@ -142,35 +174,30 @@ fn play(
 proptest! {
     #[test]
     fn totals_equal_a_plain_count(
-        packets in packets(),
+        samples in samples(),
         looks in prop::collection::vec(any::<bool>(), 1..50),
     ) {
-        prop_assert_eq!(play(empty(), &packets, &looks), plain_count(&packets));
+        prop_assert_eq!(play(empty(), &samples, &looks), plain_count(&samples));
     }
 
     #[test]
     fn totals_do_not_wrap_with_the_record(
-        packets in packets().prop_filter("one packet at least", |packets| !packets.is_empty()),
+        mut samples in samples().prop_filter("one packet at least", |samples| !samples.is_empty()),
         looks in prop::collection::vec(any::<bool>(), 1..50),
     ) {
         // One port: a record takes packet 2^32 for its first, and a first packet changes no port.
-        let packets: Vec<_> =
-            packets.iter().map(|packet| RocePacket { source_port: 7, ..*packet }).collect();
-        let record = about_to_wrap(&packets[0]);
-        prop_assert_eq!(play(record, &packets, &looks), plain_count(&packets));
+        for sample in &mut samples {
+            sample.packet.source_port = 7;
+        }
+        let record = about_to_wrap(&samples[0].packet);
+        prop_assert_eq!(play(record, &samples, &looks), plain_count(&samples));
     }
 
     #[test]
-    fn spilled_packets_count_as_others_do(packets in packets()) {
+    fn spilled_packets_count_as_others_do(samples in samples()) {
         let mut spilled = RecordTotals::default();
-        for packet in &packets {
-            let nak = nak_index(packet.bth.opcode(), packet.aeth).map_or(0, |index| index + 1);
-            let class = roce_common::flow::RunClass::of(packet).bits();
-            let (slot, _) = empty();
-            let key = SpillKey {
-                flow: WideKey::from(slot.key),
-                class_and_nak: class | u32::from(nak) << 24,
-            };
+        for Sample { frame, packet, .. } in &samples {
+            let key = SpillKey::of(&SliceReader(frame), packet, 0).expect("addresses");
             let count = SpillCount {
                 packets: 1,
                 wire_bytes: u64::from(packet.wire_bytes),
@@ -187,8 +214,8 @@ proptest! {
             first_psn: None,
             highest_psn: None,
             source_port: None,
-            spilled_packets: packets.len() as u64,
-            ..plain_count(&packets)
+            spilled_packets: samples.len() as u64,
+            ..plain_count(&samples)
         };
         prop_assert_eq!(spilled, expected);
     }

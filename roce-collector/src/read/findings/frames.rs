@@ -19,16 +19,30 @@ fn warn(id: &'static str, message: String, fix: &str) -> Finding {
 
 fn icrc(reading: &Reading) -> Option<Finding> {
     let icrc = reading.counts.icrc;
-    let checked = counted(icrc.good + icrc.bad, "checked packet");
-    (icrc.bad != 0).then(|| {
-        warn(
+    match (icrc.good, icrc.bad) {
+        (_, 0) => None,
+        (0, bad) => Some(Finding {
+            severity: Severity::Info,
+            ..warn(
+                "icrc_absent",
+                format!(
+                    "not one of {} has a right ICRC: they were captured before the NIC adds it, or \
+                     edited; corruption cannot be seen here",
+                    counted(bad, "packet")
+                ),
+                "capture on a switch mirror port or on the receiving host to have ICRCs checked",
+            )
+        }),
+        (good, bad) => Some(warn(
             "icrc_bad",
-            format!("wrong ICRC on {} of {checked}: a receiver drops them silently", icrc.bad),
-            "look for a NIC, cable or switch that corrupts packets (symbol and FCS errors on the \
-             way); when every packet is affected, the capture was taken before the NIC adds the \
-             ICRC, or was edited",
-        )
-    })
+            format!(
+                "wrong ICRC on {bad} of {} packets: a receiver drops them silently",
+                good + bad
+            ),
+            "look for a NIC, cable or switch that corrupts packets: symbol and FCS error counters \
+             along the path",
+        )),
+    }
 }
 
 fn fragments(reading: &Reading) -> Option<Finding> {
