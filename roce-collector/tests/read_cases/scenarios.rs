@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 
 use roce_collector::flow::{EcnReport, FlowReport, NakReport};
-use roce_collector::read::ReadReport;
+use roce_collector::read::{Colours, FlowFilter, ReadReport, write_text};
 use roce_common::marking::MarkingPolicy;
 use roce_testkit::capture::{
     Format, LINKTYPE_ETHERNET, LINKTYPE_LINUX_SLL, LINKTYPE_LINUX_SLL2, PcapWriter, PcapngWriter,
 };
+use roce_testkit::packet::{Opcode, Packet};
 use roce_testkit::scenario::{FlowTruth, ManyFlows, Scenario, Truth, all};
 
 use super::{finding, open_bytes, read_bytes, report_under};
@@ -194,6 +195,25 @@ fn frames_cut_before_the_syndrome_make_it_unknown() {
     let report = read_bytes(scenario.to_pcap(Format { snaplen: 50, ..Format::default() }).unwrap());
     assert_eq!(report.packets.malformed, [("truncated_bth", scenario.frames.len() as u64)].into());
     assert!(report.findings.iter().any(|finding| finding.id == "cut_headers"));
+}
+
+#[test]
+fn the_longest_addresses_fit_into_the_line() {
+    let [src, dst] =
+        ["fd00:1111:2222:3333:4444:5555:6666:7777", "fd00:aaaa:bbbb:cccc:dddd:eeee:ffff:9999"];
+    let packet =
+        Packet::new(Opcode::RC_RDMA_WRITE_ONLY).ip(src.parse().unwrap(), dst.parse().unwrap());
+    let mut writer = PcapWriter::new(Vec::new(), Format::default()).unwrap();
+    writer.write(0, &packet.dest_qp(0xff_ffff).payload_len(1000).build()).unwrap();
+    let report = read_bytes(writer.finish().unwrap());
+    let mut text = Vec::new();
+    write_text(&mut text, &report, &FlowFilter::default(), Colours::Off).unwrap();
+    let text = String::from_utf8(text).unwrap();
+    assert!(text.lines().all(|line| line.len() <= 120), "{text}");
+    let (_, text) = text.split_once("SOURCE").expect("a table");
+    for group in src.split(':').chain(dst.split(':')) {
+        assert!(text.contains(group), "{group} is broken: {text}");
+    }
 }
 
 #[test]

@@ -43,7 +43,8 @@ pub(super) fn table(flows: &[FlowReport], colours: Colours) -> Table {
         }
     }
     for column in table.column_iter_mut() {
-        column.set_padding((0, 2));
+        // Two long IPv6 addresses need a second line; it begins with a group.
+        column.set_padding((0, 2)).set_delimiter(':');
     }
     table
 }
