@@ -1,5 +1,7 @@
 //! The table of flows.
 
+use std::net::IpAddr;
+
 use comfy_table::{Attribute, Cell, CellAlignment, Color, ContentArrangement, Table, presets};
 
 use super::Colours;
@@ -43,8 +45,7 @@ pub(super) fn table(flows: &[FlowReport], colours: Colours) -> Table {
         }
     }
     for column in table.column_iter_mut() {
-        // Two long IPv6 addresses need a second line; it begins with a group.
-        column.set_padding((0, 2)).set_delimiter(':');
+        column.set_padding((0, 2));
     }
     table
 }
@@ -59,8 +60,8 @@ fn row(flow: &FlowReport) -> [Cell; 12] {
     };
     let marking_cell = Cell::new(marking);
     [
-        Cell::new(flow.src),
-        Cell::new(flow.dst),
+        Cell::new(address(flow.src)),
+        Cell::new(address(flow.dst)),
         Cell::new(format!("{:#x}", flow.dst_qp)),
         Cell::new(&flow.transport),
         Cell::new(flow.packets),
@@ -72,6 +73,20 @@ fn row(flow: &FlowReport) -> [Cell; 12] {
         Cell::new(dscps(flow)),
         if marking == "ok" { marking_cell } else { marking_cell.fg(Color::Yellow) },
     ]
+}
+
+/// Two long IPv6 addresses do not fit into the line: each takes two, broken behind a colon.
+fn address(address: IpAddr) -> String {
+    const LONG: usize = 28;
+    let text = address.to_string();
+    let middle = text.len().div_ceil(2);
+    match text[..middle].rfind(':') {
+        Some(colon) if text.len() > LONG => {
+            let (first, second) = text.split_at(colon + 1);
+            format!("{first}\n{second}")
+        }
+        _ => text,
+    }
 }
 
 fn trouble(count: Option<u64>) -> Cell {
@@ -131,6 +146,14 @@ mod tests {
     fn bytes_in_three_digits() {
         let shown = [999, 1000, 12_345, 999_949, 999_950, 5_000_000_000].map(bytes);
         assert_eq!(shown, ["999 B", "1.0 kB", "12.3 kB", "999.9 kB", "1.0 MB", "5.0 GB"]);
+    }
+
+    #[test]
+    fn long_addresses_are_broken_behind_a_colon() {
+        let long = address("fd00:1111:2222:3333:4444:5555:6666:7777".parse().unwrap());
+        assert_eq!(long, "fd00:1111:2222:3333:\n4444:5555:6666:7777");
+        let short = "2001:db8:1111:2222::aaaa:1";
+        assert_eq!(address(short.parse().unwrap()), short);
     }
 
     #[test]
