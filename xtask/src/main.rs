@@ -1,2 +1,57 @@
-//! Developer commands.
-fn main() {}
+//! Developer commands: `cargo xtask COMMAND`.
+
+mod build_ebpf;
+mod lint;
+mod process;
+mod setup;
+mod table;
+mod test;
+mod verify_ebpf;
+mod workspace;
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::{Parser, Subcommand};
+
+#[derive(Debug, Parser)]
+#[command(name = "cargo xtask", about = "Developer commands of this repository")]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Find or install what building the eBPF object needs
+    Setup(setup::Arguments),
+    /// Build the eBPF object from source and refresh the committed one
+    BuildEbpf(build_ebpf::Arguments),
+    /// Load every eBPF program into this kernel and print what the verifier says
+    VerifyEbpf(verify_ebpf::Arguments),
+    /// Check format, clippy, and the repository's own rules
+    Lint,
+    /// Run the tests, tier by tier
+    Test(test::Arguments),
+}
+
+fn main() -> ExitCode {
+    match run(Arguments::parse().command) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(command: Command) -> Result<()> {
+    let repository = workspace::repository()?;
+    match command {
+        Command::Setup(arguments) => setup::run(&repository, &arguments),
+        Command::BuildEbpf(arguments) => build_ebpf::run(&repository, &arguments),
+        Command::VerifyEbpf(arguments) => verify_ebpf::run(&repository, &arguments),
+        Command::Lint => lint::run(&repository),
+        Command::Test(arguments) => test::run(&repository, &arguments),
+    }
+}
