@@ -16,30 +16,24 @@ const VERIFIER_LINES: usize = 25;
 
 /// Small sizes: the verifier does not care, and nothing is counted here.
 const MAP_ENTRIES: [(&str, u32); 6] = [
-    ("NARROW_SLOTS", 64),
-    ("NARROW_COLD", 64),
-    ("WIDE_SLOTS", 64),
-    ("WIDE_COLD", 64),
+    ("NARROW_SLOTS", 128),
+    ("NARROW_COLD", 128),
+    ("WIDE_SLOTS", 128),
+    ("WIDE_COLD", 128),
     ("SPILL", 64),
     ("TAPS", 64),
 ];
 
 /// Settings that decide which branches the verifier walks.
 const VARIANTS: [Variant; 2] = [
-    Variant { name: "one interface", single_interface: 1, weak_memory_order: 0, xdp_load_bytes: 1 },
-    Variant {
-        name: "many, weak order",
-        single_interface: 0,
-        weak_memory_order: 1,
-        xdp_load_bytes: 1,
-    },
+    Variant { name: "one interface", single_interface: 1, weak_memory_order: 0 },
+    Variant { name: "many, weak order", single_interface: 0, weak_memory_order: 1 },
 ];
 
 struct Variant {
     name: &'static str,
     single_interface: u32,
     weak_memory_order: u32,
-    xdp_load_bytes: u32,
 }
 
 #[derive(Debug, clap::Args)]
@@ -107,7 +101,6 @@ fn load(object: &[u8], variant: &Variant) -> Result<Ebpf> {
         .override_global(setting::CPUS, &1_u32, true)
         .override_global(setting::SINGLE_INTERFACE, &variant.single_interface, true)
         .override_global(setting::WEAK_MEMORY_ORDER, &variant.weak_memory_order, true)
-        .override_global(setting::XDP_LOAD_BYTES, &variant.xdp_load_bytes, true)
         .load(object)
         .context("cannot load the eBPF object")
 }
