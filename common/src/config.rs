@@ -4,9 +4,9 @@
 pub mod setting {
     /// `u64` mixed into every hash, so that nobody outside can aim at one slot.
     pub const HASH_SEED: &str = "HASH_SEED";
-    /// `u32`: slots of the IPv4 table.
+    /// `u32`: home slots of the IPv4 table.
     pub const NARROW_LEN: &str = "NARROW_LEN";
-    /// `u32`: slots of the table for IPv6, UD and `RoCEv1`.
+    /// `u32`: home slots of the table for IPv6, UD and `RoCEv1`.
     pub const WIDE_LEN: &str = "WIDE_LEN";
     /// `u32`: CPUs that counters are kept for.
     pub const CPUS: &str = "CPUS";
@@ -14,15 +14,21 @@ pub mod setting {
     pub const SINGLE_INTERFACE: &str = "SINGLE_INTERFACE";
     /// `u32`: 1 where a plain store may overtake earlier ones (not on x86), so that a slot is released by an exchange.
     pub const WEAK_MEMORY_ORDER: &str = "WEAK_MEMORY_ORDER";
-    /// `u32`: 1 where the kernel has `bpf_xdp_load_bytes` and `bpf_xdp_get_buff_len` (5.18).
-    pub const XDP_LOAD_BYTES: &str = "XDP_LOAD_BYTES";
     /// [`crate::marking::MarkingPolicy`]: expected marking.
     pub const MARKING: &str = "MARKING";
 }
 
-/// Slots for `max_flows` records, which then fill two thirds of them.
-pub const fn slots_for(max_flows: u32) -> u32 {
+/// Slots that are looked at for one packet.
+pub const MAX_PROBES: u32 = 16;
+
+/// Home slots for `max_flows` records, which then fill two thirds of them.
+pub const fn home_slots(max_flows: u32) -> u32 {
     max_flows.saturating_add(max_flows / 2)
+}
+
+/// Slots to allocate for `home_slots`: the search from the last one never wraps around.
+pub const fn allocated_slots(home_slots: u32) -> u32 {
+    home_slots.saturating_add(MAX_PROBES)
 }
 
 /// Bytes at the start of a frame that hold every header the parser reads.

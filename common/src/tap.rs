@@ -1,7 +1,7 @@
 //! Node-wide counters of one tap: one direction of one interface.
 
 use crate::marking::PacketClass;
-use crate::wire::{Aeth, Nak, Opcode, ParseReason, RocePacket, RoceVersion, Syndrome};
+use crate::wire::{Nak, ParseReason, RocePacket, RoceVersion, Syndrome};
 
 /// Taps a datapath can have: eight interfaces in both directions.
 pub const MAX_TAPS: u32 = 16;
@@ -12,6 +12,8 @@ pub const NAK_COUNTERS: usize = 7;
 pub const NAK_UNKNOWN: u8 = 5;
 /// Index of RNR NAKs.
 pub const NAK_RNR: u8 = 6;
+/// Not a negative acknowledgement.
+pub const NO_NAK: u8 = 0xff;
 
 /// What every RoCE packet of one tap adds to, kept once for each CPU so that no update is atomic.
 ///
@@ -64,7 +66,7 @@ impl TapCounters {
         if packet.version == RoceVersion::V1 {
             self.v1_packets = self.v1_packets.wrapping_add(1);
         }
-        if let [Some(tag), _] = packet.vlans {
+        if let Some(tag) = packet.vlans.outer() {
             if class as u8 == PacketClass::Data as u8 {
                 add(&mut self.data_pcp, tag.pcp() as usize, 1);
             }
@@ -72,9 +74,8 @@ impl TapCounters {
         if packet.is_first_fragment {
             self.count_reason(ParseReason::FirstFragment);
         }
-        if let Some(index) = nak_index(opcode, packet.aeth) {
-            add(&mut self.nak, index as usize, 1);
-        }
+        // `NO_NAK` is past the end.
+        add(&mut self.nak, nak_index(packet) as usize, 1);
     }
 
     /// Adds one frame that could not be read.
@@ -143,22 +144,22 @@ impl Default for TapCounters {
     }
 }
 
-/// Which NAK counter an acknowledgement belongs to; `None` when it is positive.
+/// Which NAK counter an acknowledgement belongs to, or [`NO_NAK`] when it is none or positive.
 #[inline(always)]
-pub fn nak_index(opcode: Opcode, aeth: Option<Aeth>) -> Option<u8> {
-    let Some(aeth) = aeth else { return None };
-    if !opcode.is_acknowledge() {
-        return None;
+pub fn nak_index(packet: &RocePacket) -> u8 {
+    let Some(aeth) = packet.aeth() else { return NO_NAK };
+    if !packet.bth.opcode().is_acknowledge() {
+        return NO_NAK;
     }
     match aeth.syndrome() {
-        Syndrome::Nak(Nak::PsnSequenceError) => Some(0),
-        Syndrome::Nak(Nak::InvalidRequest) => Some(1),
-        Syndrome::Nak(Nak::RemoteAccessError) => Some(2),
-        Syndrome::Nak(Nak::RemoteOperationalError) => Some(3),
-        Syndrome::Nak(Nak::InvalidRdRequest) => Some(4),
-        Syndrome::Nak(Nak::Unknown(_)) => Some(NAK_UNKNOWN),
-        Syndrome::RnrNak { .. } => Some(NAK_RNR),
-        Syndrome::Ack { .. } | Syndrome::Reserved(_) => None,
+        Syndrome::Nak(Nak::PsnSequenceError) => 0,
+        Syndrome::Nak(Nak::InvalidRequest) => 1,
+        Syndrome::Nak(Nak::RemoteAccessError) => 2,
+        Syndrome::Nak(Nak::RemoteOperationalError) => 3,
+        Syndrome::Nak(Nak::InvalidRdRequest) => 4,
+        Syndrome::Nak(Nak::Unknown(_)) => NAK_UNKNOWN,
+        Syndrome::RnrNak { .. } => NAK_RNR,
+        Syndrome::Ack { .. } | Syndrome::Reserved(_) => NO_NAK,
     }
 }
 

@@ -1,49 +1,67 @@
 //! Packet bytes of the contexts. The only bounds checks of the object.
 
 use crate::maps::HEADERS;
+use crate::opaque::opaque;
 use aya_ebpf::bindings::__sk_buff;
-use aya_ebpf::helpers::generated::{
-    bpf_skb_load_bytes, bpf_xdp_get_buff_len, bpf_xdp_load_bytes,
-};
+use aya_ebpf::helpers::generated::{bpf_skb_load_bytes, bpf_xdp_get_buff_len, bpf_xdp_load_bytes};
 use aya_ebpf::programs::{TcContext, XdpContext};
 use roce_common::config::HEADER_BYTES;
-use roce_common::wire::{PacketRead, VlanTag};
+use roce_common::wire::{PacketRead, VlanTag, VlanTags};
 
-/// The directly readable part of a frame at an XDP hook.
-pub(crate) struct XdpFrame<'a>(pub(crate) &'a XdpContext);
-
-/// The directly readable part of a frame at a TC hook.
-pub(crate) struct TcFrame<'a>(pub(crate) &'a TcContext);
+/// The directly readable part of a frame.
+pub(crate) struct LinearFrame {
+    data: usize,
+    data_end: usize,
+    vlan: VlanTags,
+}
 
 /// The first bytes of a frame, gathered from its buffers into memory of this CPU.
 pub(crate) struct GatheredFrame {
     bytes: *const [u8; HEADER_BYTES],
     len: usize,
-    vlan: Option<VlanTag>,
+    vlan: VlanTags,
 }
 
-impl PacketRead for XdpFrame<'_> {
+impl LinearFrame {
     #[inline(always)]
-    fn read<const N: usize>(&self, offset: usize) -> Option<[u8; N]> {
-        read_linear(self.0.data(), self.0.data_end(), offset)
-    }
-}
-
-impl PacketRead for TcFrame<'_> {
-    #[inline(always)]
-    fn read<const N: usize>(&self, offset: usize) -> Option<[u8; N]> {
-        read_linear(self.0.data(), self.0.data_end(), offset)
+    pub(crate) fn of_xdp(context: &XdpContext) -> Self {
+        // Both come from 32-bit fields; hidden, or the compiler does 32-bit sums of pointers.
+        Self {
+            data: opaque(context.data()),
+            data_end: opaque(context.data_end()),
+            vlan: VlanTags::UNTAGGED,
+        }
     }
 
     #[inline(always)]
-    fn stripped_vlan(&self) -> Option<VlanTag> {
-        stripped_vlan(self.0.skb.skb)
+    pub(crate) fn of_tc(context: &TcContext) -> Self {
+        let vlan = stripped_vlan(context.skb.skb);
+        Self { data: opaque(context.data()), data_end: opaque(context.data_end()), vlan }
+    }
+}
+
+impl PacketRead for LinearFrame {
+    #[inline(always)]
+    fn read<const N: usize>(&self, offset: usize) -> Option<[u8; N]> {
+        let start = self.data + offset;
+        if start + N > self.data_end {
+            return None;
+        }
+        // SAFETY: start..start + N lies between data and data_end, which the verifier proves once more.
+        Some(unsafe { (start as *const [u8; N]).read_unaligned() })
+    }
+
+    #[inline(always)]
+    fn stripped_vlan(&self) -> VlanTags {
+        self.vlan
     }
 }
 
 impl PacketRead for GatheredFrame {
     #[inline(always)]
     fn read<const N: usize>(&self, offset: usize) -> Option<[u8; N]> {
+        // Hidden, so that the value that is compared is the one that is added to the pointer.
+        let offset = opaque(offset);
         if offset > HEADER_BYTES - N || offset + N > self.len {
             return None;
         }
@@ -52,7 +70,7 @@ impl PacketRead for GatheredFrame {
     }
 
     #[inline(always)]
-    fn stripped_vlan(&self) -> Option<VlanTag> {
+    fn stripped_vlan(&self) -> VlanTags {
         self.vlan
     }
 }
@@ -63,7 +81,7 @@ impl GatheredFrame {
     pub(crate) fn from_xdp(context: &XdpContext) -> Option<Self> {
         // SAFETY: the context is that of the running program.
         let len = unsafe { bpf_xdp_get_buff_len(context.ctx) };
-        Self::gather(len as usize, None, |buffer, len| {
+        Self::gather(len as usize, VlanTags::UNTAGGED, |buffer, len| {
             // SAFETY: the helper writes `len` bytes, for which the buffer has room, or fails.
             unsafe { bpf_xdp_load_bytes(context.ctx, 0, buffer.cast(), len) }
         })
@@ -82,7 +100,7 @@ impl GatheredFrame {
     #[inline(always)]
     fn gather(
         frame_len: usize,
-        vlan: Option<VlanTag>,
+        vlan: VlanTags,
         load: impl FnOnce(*mut u8, u32) -> i64,
     ) -> Option<Self> {
         let buffer = HEADERS.get_ptr_mut(0)?;
@@ -95,19 +113,12 @@ impl GatheredFrame {
 }
 
 #[inline(always)]
-fn stripped_vlan(skb: *mut __sk_buff) -> Option<VlanTag> {
+fn stripped_vlan(skb: *mut __sk_buff) -> VlanTags {
     // SAFETY: the context of a running program is valid, and the verifier checks each field.
     let (present, tci) = unsafe { ((*skb).vlan_present, (*skb).vlan_tci) };
-    if present == 0 { None } else { Some(VlanTag(tci as u16)) }
-}
-
-/// `N` bytes at `offset` of the directly readable part.
-#[inline(always)]
-fn read_linear<const N: usize>(data: usize, data_end: usize, offset: usize) -> Option<[u8; N]> {
-    let start = data + offset;
-    if start + N > data_end {
-        return None;
+    let mut tags = VlanTags::UNTAGGED;
+    if present != 0 {
+        tags.push(VlanTag(tci as u16));
     }
-    // SAFETY: start..start + N lies between data and data_end, which the verifier proves once more.
-    Some(unsafe { (start as *const [u8; N]).read_unaligned() })
+    tags
 }

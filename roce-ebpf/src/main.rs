@@ -7,6 +7,7 @@ mod atomic;
 mod frame;
 mod maps;
 mod observe;
+mod opaque;
 mod settings;
 mod store;
 mod tap;
@@ -20,14 +21,14 @@ use tap::Direction;
 /// Ingress of interfaces whose frames may span several buffers (MTU above one page).
 #[xdp(frags)]
 pub fn roce_xdp_frags(context: XdpContext) -> u32 {
-    observe_xdp(&context);
+    observe_xdp(&context, true);
     XDP_PASS
 }
 
 /// Ingress on kernels before 5.18 and drivers without multi-buffer XDP.
 #[xdp]
 pub fn roce_xdp(context: XdpContext) -> u32 {
-    observe_xdp(&context);
+    observe_xdp(&context, false);
     XDP_PASS
 }
 

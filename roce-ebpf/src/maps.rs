@@ -4,6 +4,7 @@
 //! sixth as many wide flows 2 MiB and 6 MiB; 1 MiB of fallback. Only the tap counters grow with the
 //! number of CPUs: 11 KiB for each tap and CPU.
 
+use crate::observe::Deferred;
 use aya_ebpf::bindings::BPF_F_MMAPABLE;
 use aya_ebpf::macros::map;
 use aya_ebpf::maps::{Array, HashMap, PerCpuArray};
@@ -43,3 +44,7 @@ pub(crate) static INTERFACES: Array<u32> = Array::with_max_entries(MAX_TAPS / 2,
 /// Where the headers of a frame in several buffers are gathered.
 #[map]
 pub(crate) static HEADERS: PerCpuArray<[u8; HEADER_BYTES]> = PerCpuArray::with_max_entries(1, 0);
+
+/// The packet that a program run hands on to its other functions.
+#[map]
+pub(crate) static DEFERRED: PerCpuArray<Deferred> = PerCpuArray::with_max_entries(1, 0);

@@ -1,152 +1,222 @@
 //! From one frame to counters.
 //!
 //! The usual packet is done in the program itself: IPv4, all headers in the first buffer, its slot
-//! free to take. Everything else goes on in a function that has its own stack and parses again:
-//! `rest_*` for packets of the wide table and for the fallback, `scattered_*` for frames whose headers
-//! lie in several buffers.
+//! free to take. Everything else takes three steps in global functions, which have a stack of their
+//! own and which the verifier checks once, for any arguments: `roce_defer_*` parse the frame again,
+//! gathered from its buffers if need be, and put the packet down in [`DEFERRED`];
+//! [`roce_count_deferred`] counts it; [`roce_spill_deferred`] takes what finds no slot.
 
-use crate::frame::{GatheredFrame, TcFrame, XdpFrame};
-use crate::settings::XDP_LOAD_BYTES;
+use crate::frame::{GatheredFrame, LinearFrame};
+use crate::maps::DEFERRED;
 use crate::store::{self, Missed};
 use crate::tap::{Direction, Tap};
 use aya_ebpf::bindings::{__sk_buff, xdp_md};
 use aya_ebpf::helpers::generated::bpf_jiffies64;
 use aya_ebpf::programs::{TcContext, XdpContext};
-use roce_common::flow::{NarrowKey, Observation};
-use roce_common::wire::{PacketRead, Parsed, RocePacket, parse_ethernet};
+use roce_common::flow::{FlowKey, NarrowKey, Observation, WideKey};
+use roce_common::wire::{PacketRead, ParseReason, Parsed, RocePacket, parse_ethernet};
 
-/// What the program itself leaves to do.
+/// A packet that the program itself does not finish.
+///
+/// There are some hundred ways through the parser: tags, families, extension headers, opcodes. Each
+/// leaves constants behind, and the verifier would follow everything after it once for each. What
+/// comes out of a map is unknown to it, so it follows the rest once.
+#[derive(Clone, Copy)]
+pub(crate) struct Deferred {
+    packet: RocePacket,
+    /// Key at tap 0.
+    pub(crate) key: WideKey,
+}
+
+/// What is left to do with a frame.
 #[derive(Clone, Copy, PartialEq)]
 #[repr(u32)]
 enum Todo {
     Nothing,
-    /// The record is in the wide table.
-    WideTable,
-    /// The table is full.
+    /// Count it everywhere.
+    Count,
+    /// Put it in the fallback: the table is full.
     SpillFull,
-    /// The slot is held for too long.
+    /// Put it in the fallback: its slot is held for too long.
     SpillBusy,
-    /// The headers are not all in the first buffer.
-    Gather,
+}
+
+impl Todo {
+    #[inline(always)]
+    fn after(missed: Option<Missed>) -> Self {
+        match missed {
+            None => Self::Nothing,
+            Some(Missed::TableFull) => Self::SpillFull,
+            Some(Missed::SlotBusy) => Self::SpillBusy,
+        }
+    }
 }
 
 #[inline(always)]
-pub(crate) fn observe_xdp(context: &XdpContext) {
-    let can_gather = XDP_LOAD_BYTES.load() != 0;
-    let interface = || xdp_interface(context);
-    match usual(&XdpFrame(context), interface, Direction::Ingress, can_gather) {
-        Todo::Nothing => {}
-        Todo::Gather => scattered_xdp(context.ctx),
-        todo => rest_xdp(context.ctx, todo),
+pub(crate) fn observe_xdp(context: &XdpContext, can_gather: bool) {
+    let frame = LinearFrame::of_xdp(context);
+    let todo = usual(&frame, || xdp_interface(context.ctx), Direction::Ingress);
+    if todo != Todo::Nothing {
+        let todo = roce_defer_xdp(context.ctx, todo as u32, can_gather as u32);
+        finish(todo, xdp_interface(context.ctx), Direction::Ingress);
     }
 }
 
 #[inline(always)]
 pub(crate) fn observe_tc(context: &TcContext, direction: Direction) {
-    match usual(&TcFrame(context), || tc_interface(context), direction, true) {
-        Todo::Nothing => {}
-        Todo::Gather => scattered_tc(context.skb.skb, direction),
-        todo => rest_tc(context.skb.skb, direction, todo),
+    let frame = LinearFrame::of_tc(context);
+    let todo = usual(&frame, || tc_interface(context.skb.skb), direction);
+    if todo != Todo::Nothing {
+        let todo = roce_defer_tc(context.skb.skb, todo as u32, direction as u32);
+        finish(todo, tc_interface(context.skb.skb), direction);
     }
 }
 
 #[inline(always)]
-fn usual<R: PacketRead>(
-    frame: &R,
-    interface: impl FnOnce() -> u32,
-    direction: Direction,
-    can_gather: bool,
-) -> Todo {
+fn usual<R: PacketRead>(frame: &R, interface: impl FnOnce() -> u32, direction: Direction) -> Todo {
+    let packet = match parse_ethernet(frame) {
+        Parsed::NotRoce => return Todo::Nothing,
+        Parsed::Malformed(_) => return Todo::Count,
+        Parsed::Roce(packet) => packet,
+    };
+    // The key is read first: after that no packet pointer is alive for the verifier to follow.
+    let Some(key) = NarrowKey::of(frame, &packet) else { return Todo::Count };
+    if packet.lacks_headers() {
+        return Todo::Count;
+    }
+    let Some(tap) = Tap::of(interface(), direction as u32) else { return Todo::Nothing };
+    tap.counters.count(&packet);
+    Todo::after(store::count_narrow(&key.at_tap(tap.id), &observation(&packet)))
+}
+
+/// Parses any frame and puts its packet down; what is left to do.
+#[unsafe(no_mangle)]
+#[inline(never)]
+extern "C" fn roce_defer_xdp(context: *mut xdp_md, todo: u32, can_gather: u32) -> u32 {
+    let interface = xdp_interface(context);
+    let direction = Direction::Ingress as u32;
+    let context = XdpContext::new(context);
+    let outcome = parse_and_defer(&LinearFrame::of_xdp(&context));
+    if outcome.is_incomplete
+        && can_gather != 0
+        && let Some(frame) = GatheredFrame::from_xdp(&context)
+    {
+        return settle(parse_and_defer(&frame), todo, interface, direction);
+    }
+    settle(outcome, todo, interface, direction)
+}
+
+/// Parses any frame and puts its packet down; what is left to do.
+#[unsafe(no_mangle)]
+#[inline(never)]
+extern "C" fn roce_defer_tc(skb: *mut __sk_buff, todo: u32, direction: u32) -> u32 {
+    let interface = tc_interface(skb);
+    let context = TcContext::new(skb);
+    let outcome = parse_and_defer(&LinearFrame::of_tc(&context));
+    if outcome.is_incomplete
+        && let Some(frame) = GatheredFrame::from_tc(&context)
+    {
+        return settle(parse_and_defer(&frame), todo, interface, direction);
+    }
+    settle(outcome, todo, interface, direction)
+}
+
+/// What a second look at a frame found.
+#[derive(Clone, Copy)]
+struct Outcome {
+    found: Found,
+    /// More bytes of the frame would tell more.
+    is_incomplete: bool,
+}
+
+#[derive(Clone, Copy)]
+enum Found {
+    NotRoce,
+    Deferred,
+    Malformed(ParseReason),
+}
+
+#[inline(always)]
+fn parse_and_defer<R: PacketRead>(frame: &R) -> Outcome {
     match parse_ethernet(frame) {
-        Parsed::NotRoce => Todo::Nothing,
+        Parsed::NotRoce => Outcome { found: Found::NotRoce, is_incomplete: false },
         Parsed::Malformed(reason) => {
-            if can_gather && reason.is_truncation() {
-                return Todo::Gather;
-            }
-            if let Some(tap) = Tap::of(interface(), direction) {
+            Outcome { found: Found::Malformed(reason), is_incomplete: reason.is_truncation() }
+        }
+        Parsed::Roce(packet) => {
+            let found = if defer(frame, &packet) { Found::Deferred } else { Found::NotRoce };
+            Outcome { found, is_incomplete: packet.lacks_headers() }
+        }
+    }
+}
+
+#[inline(always)]
+fn defer<R: PacketRead>(frame: &R, packet: &RocePacket) -> bool {
+    let Some(place) = DEFERRED.get_ptr_mut(0) else { return false };
+    let Some(key) = WideKey::of(frame, packet) else { return false };
+    // SAFETY: the place is this CPU's own.
+    let place = unsafe { &mut *place };
+    place.packet = *packet;
+    place.key = key;
+    true
+}
+
+#[inline(always)]
+fn settle(outcome: Outcome, todo: u32, interface: u32, direction: u32) -> u32 {
+    match outcome.found {
+        Found::NotRoce => Todo::Nothing as u32,
+        Found::Deferred => todo,
+        Found::Malformed(reason) => {
+            if let Some(tap) = Tap::of(interface, direction) {
                 tap.counters.count_reason(reason);
             }
-            Todo::Nothing
-        }
-        Parsed::Roce(packet) => {
-            if can_gather && packet.lacks_headers() {
-                return Todo::Gather;
-            }
-            let Some(tap) = Tap::of(interface(), direction) else { return Todo::Nothing };
-            tap.counters.count(&packet);
-            if !NarrowKey::fits(&packet) {
-                return Todo::WideTable;
-            }
-            match store::count_narrow(frame, &packet, tap.id, &observation(&packet)) {
-                None => Todo::Nothing,
-                Some(Missed::TableFull) => Todo::SpillFull,
-                Some(Missed::SlotBusy) => Todo::SpillBusy,
-            }
+            Todo::Nothing as u32
         }
     }
 }
 
-#[inline(never)]
-fn rest_xdp(context: *mut xdp_md, todo: Todo) {
-    let context = XdpContext::new(context);
-    rest(&XdpFrame(&context), xdp_interface(&context), Direction::Ingress, todo);
-}
-
-#[inline(never)]
-fn rest_tc(skb: *mut __sk_buff, direction: Direction, todo: Todo) {
-    let context = TcContext::new(skb);
-    rest(&TcFrame(&context), tc_interface(&context), direction, todo);
-}
-
 #[inline(always)]
-fn rest<R: PacketRead>(frame: &R, interface: u32, direction: Direction, todo: Todo) {
-    let Parsed::Roce(packet) = parse_ethernet(frame) else { return };
-    let Some(tap) = Tap::of(interface, direction) else { return };
-    let missed = match todo {
-        Todo::WideTable => store::count_wide(frame, &packet, tap.id, &observation(&packet)),
-        Todo::SpillBusy => Some(Missed::SlotBusy),
-        _ => Some(Missed::TableFull),
+fn finish(mut todo: u32, interface: u32, direction: Direction) {
+    if todo == Todo::Count as u32 {
+        todo = roce_count_deferred(interface, direction as u32);
+    }
+    if todo == Todo::SpillFull as u32 || todo == Todo::SpillBusy as u32 {
+        roce_spill_deferred(todo, interface, direction as u32);
+    }
+}
+
+/// Counts the deferred packet; what is left to do.
+#[unsafe(no_mangle)]
+#[inline(never)]
+extern "C" fn roce_count_deferred(interface: u32, direction: u32) -> u32 {
+    let Some(Deferred { packet, key }) = deferred() else { return Todo::Nothing as u32 };
+    let Some(tap) = Tap::of(interface, direction) else { return Todo::Nothing as u32 };
+    tap.counters.count(packet);
+    let key = key.at_tap(tap.id);
+    let seen = observation(packet);
+    let missed = match NarrowKey::of_wide(&key, packet) {
+        Some(narrow) => store::count_narrow(&narrow, &seen),
+        None => store::count_wide(&key, tap.id, &seen),
     };
-    if let Some(missed) = missed {
-        store::spill(frame, &packet, tap, missed);
-    }
+    Todo::after(missed) as u32
 }
 
+/// Counts the deferred packet in the fallback. Always 0.
+#[unsafe(no_mangle)]
 #[inline(never)]
-fn scattered_xdp(context: *mut xdp_md) {
-    let context = XdpContext::new(context);
-    if let Some(frame) = GatheredFrame::from_xdp(&context) {
-        scattered(&frame, xdp_interface(&context), Direction::Ingress);
-    }
-}
-
-#[inline(never)]
-fn scattered_tc(skb: *mut __sk_buff, direction: Direction) {
-    let context = TcContext::new(skb);
-    if let Some(frame) = GatheredFrame::from_tc(&context) {
-        scattered(&frame, tc_interface(&context), direction);
-    }
+extern "C" fn roce_spill_deferred(todo: u32, interface: u32, direction: u32) -> u32 {
+    let Some(Deferred { packet, key }) = deferred() else { return 0 };
+    let Some(tap) = Tap::of(interface, direction) else { return 0 };
+    let missed = if todo == Todo::SpillBusy as u32 { Missed::SlotBusy } else { Missed::TableFull };
+    store::spill(key.at_tap(tap.id), packet, tap, missed);
+    0
 }
 
 #[inline(always)]
-fn scattered(frame: &GatheredFrame, interface: u32, direction: Direction) {
-    let Some(tap) = Tap::of(interface, direction) else { return };
-    match parse_ethernet(frame) {
-        Parsed::NotRoce => {}
-        Parsed::Malformed(reason) => tap.counters.count_reason(reason),
-        Parsed::Roce(packet) => {
-            tap.counters.count(&packet);
-            let seen = observation(&packet);
-            let missed = if NarrowKey::fits(&packet) {
-                store::count_narrow(frame, &packet, tap.id, &seen)
-            } else {
-                store::count_wide(frame, &packet, tap.id, &seen)
-            };
-            if let Some(missed) = missed {
-                store::spill(frame, &packet, tap, missed);
-            }
-        }
-    }
+pub(crate) fn deferred<'a>() -> Option<&'a Deferred> {
+    let place = DEFERRED.get_ptr(0)?;
+    // SAFETY: the place is this CPU's own and was written by this run of the program.
+    Some(unsafe { &*place })
 }
 
 #[inline(always)]
@@ -158,13 +228,13 @@ fn observation(packet: &RocePacket) -> Observation {
 }
 
 #[inline(always)]
-fn xdp_interface(context: &XdpContext) -> u32 {
+fn xdp_interface(context: *mut xdp_md) -> u32 {
     // SAFETY: the context of a running program is valid, and the verifier checks each field.
-    unsafe { (*context.ctx).ingress_ifindex }
+    unsafe { (*context).ingress_ifindex }
 }
 
 #[inline(always)]
-fn tc_interface(context: &TcContext) -> u32 {
+fn tc_interface(skb: *mut __sk_buff) -> u32 {
     // SAFETY: the context of a running program is valid, and the verifier checks each field.
-    unsafe { (*context.skb.skb).ifindex }
+    unsafe { (*skb).ifindex }
 }

@@ -16,6 +16,4 @@ pub(crate) static SINGLE_INTERFACE: Global<u32> = Global::new(1);
 #[unsafe(no_mangle)]
 pub(crate) static WEAK_MEMORY_ORDER: Global<u32> = Global::new(0);
 #[unsafe(no_mangle)]
-pub(crate) static XDP_LOAD_BYTES: Global<u32> = Global::new(0);
-#[unsafe(no_mangle)]
 pub(crate) static MARKING: Global<MarkingPolicy> = Global::new(MarkingPolicy::DEFAULT);

@@ -2,21 +2,23 @@
 
 use crate::atomic;
 use crate::maps::{NARROW_COLD, NARROW_SLOTS, SPILL, WIDE_COLD, WIDE_SLOTS};
+use crate::observe::deferred;
 use crate::settings::{HASH_SEED, MARKING, NARROW_LEN, WEAK_MEMORY_ORDER, WIDE_LEN};
 use crate::tap::Tap;
 use aya_ebpf::bindings::BPF_NOEXIST;
 use aya_ebpf::maps::Array;
 use core::ptr::addr_of_mut;
+use roce_common::config::MAX_PROBES;
 use roce_common::flow::{
-    ColdAccess, FlowCold, FlowKey, FlowSlot, NarrowKey, Observation, SlotLock, SpillCount, SpillKey,
-    WideKey, account, hash_narrow, hash_wide, slot_index,
+    ColdAccess, FlowCold, FlowKey, FlowSlot, NarrowKey, Observation, SlotLock, SpillCount,
+    SpillKey, WideKey, account, hash_narrow, hash_wide, slot_index,
 };
-use roce_common::wire::{PacketRead, RocePacket};
+use roce_common::wire::RocePacket;
 
-/// Slots that are looked at for one packet.
-const MAX_PROBES: u32 = 16;
 /// Attempts to take a lock. Its holder works for some ten nanoseconds and is not preempted.
 const MAX_LOCK_ATTEMPTS: u32 = 64;
+/// An index that no table has.
+const NOWHERE: u32 = u32::MAX;
 
 /// Why a packet is not in its slot.
 #[derive(Clone, Copy)]
@@ -25,43 +27,60 @@ pub(crate) enum Missed {
     SlotBusy,
 }
 
-/// Counts a packet that fits the narrow table.
+const NARROW: Table<NarrowKey> = Table { slots: &NARROW_SLOTS, cold: &NARROW_COLD };
+const WIDE: Table<WideKey> = Table { slots: &WIDE_SLOTS, cold: &WIDE_COLD };
+
+/// Counts a packet in the narrow table.
 #[inline(always)]
-pub(crate) fn count_narrow<R: PacketRead>(
-    frame: &R,
-    packet: &RocePacket,
-    tap: u8,
-    seen: &Observation,
-) -> Option<Missed> {
-    let key = NarrowKey::of(frame, packet, tap)?;
-    let len = NARROW_LEN.load();
-    let home = slot_index(hash_narrow(&key, HASH_SEED.load()), len);
-    Table { slots: &NARROW_SLOTS, cold: &NARROW_COLD, len }.count(&key, home, seen)
+pub(crate) fn count_narrow(key: &NarrowKey, seen: &Observation) -> Option<Missed> {
+    let home = narrow_home(key);
+    // Most records stand where they are looked for first: no call for them.
+    let index = if NARROW.holds(home, key) {
+        home
+    } else {
+        roce_find_narrow(key.source, key.destination, key.tagged_qp)
+    };
+    NARROW.count(index, key, seen)
 }
 
-/// Counts any other packet.
+/// Counts the deferred packet in the wide table.
 #[inline(always)]
-pub(crate) fn count_wide<R: PacketRead>(
-    frame: &R,
-    packet: &RocePacket,
-    tap: u8,
-    seen: &Observation,
-) -> Option<Missed> {
-    let key = WideKey::of(frame, packet, tap)?;
-    let len = WIDE_LEN.load();
-    let home = slot_index(hash_wide(&key, HASH_SEED.load()), len);
-    Table { slots: &WIDE_SLOTS, cold: &WIDE_COLD, len }.count(&key, home, seen)
+pub(crate) fn count_wide(key: &WideKey, tap: u8, seen: &Observation) -> Option<Missed> {
+    WIDE.count(roce_find_wide(tap as u32), key, seen)
+}
+
+/// Index of the slot for a key, or [`NOWHERE`].
+///
+/// Not mangled, which makes it a global function: the verifier checks its loop once, for any key.
+#[unsafe(no_mangle)]
+#[inline(never)]
+extern "C" fn roce_find_narrow(source: u32, destination: u32, tagged_qp: u32) -> u32 {
+    let key = NarrowKey { source, destination, tagged_qp };
+    NARROW.find(&key, narrow_home(&key))
+}
+
+/// Index of the slot for the key of the deferred packet, or [`NOWHERE`].
+#[unsafe(no_mangle)]
+#[inline(never)]
+extern "C" fn roce_find_wide(tap: u32) -> u32 {
+    let Some(deferred) = deferred() else { return NOWHERE };
+    let key = deferred.key.at_tap(tap as u8);
+    WIDE.find(&key, slot_index(hash_wide(&key, HASH_SEED.load()), WIDE_LEN.load()))
+}
+
+#[inline(always)]
+fn narrow_home(key: &NarrowKey) -> u32 {
+    slot_index(hash_narrow(key, HASH_SEED.load()), NARROW_LEN.load())
 }
 
 /// Counts a packet in the fallback map, or without its flow when that is full too.
 #[inline(always)]
-pub(crate) fn spill<R: PacketRead>(frame: &R, packet: &RocePacket, tap: Tap<'_>, missed: Missed) {
+pub(crate) fn spill(flow: WideKey, packet: &RocePacket, tap: Tap<'_>, missed: Missed) {
     match missed {
         Missed::TableFull => tap.counters.table_full += 1,
         Missed::SlotBusy => tap.counters.slot_busy += 1,
     }
-    let count = SpillKey::of(frame, packet, tap.id).and_then(|key| spill_count(&key));
-    let Some(count) = count else {
+    let Some(count) = spill_count(&SpillKey::of(flow, packet)) else {
         tap.counters.other_packets += 1;
         tap.counters.other_bytes += packet.wire_bytes as u64;
         return;
@@ -88,20 +107,22 @@ fn spill_count(key: &SpillKey) -> Option<*mut SpillCount> {
 struct Table<K: 'static> {
     slots: &'static Array<FlowSlot<K>>,
     cold: &'static Array<FlowCold>,
-    len: u32,
 }
 
 impl<K: FlowKey + 'static> Table<K> {
-    /// Finds or takes the slot of `key` and counts the packet there.
+    /// Counts the packet in the slot at `index`, if that still is its own or free.
     #[inline(always)]
-    fn count(&self, key: &K, home: u32, seen: &Observation) -> Option<Missed> {
-        let Some((slot, index)) = self.find(key, home) else { return Some(Missed::TableFull) };
-        // SAFETY: `find` gives a slot of the table.
+    fn count(&self, index: u32, key: &K, seen: &Observation) -> Option<Missed> {
+        if index == NOWHERE {
+            return Some(Missed::TableFull);
+        }
+        let Some(slot) = self.slots.get_ptr_mut(index) else { return Some(Missed::TableFull) };
+        // SAFETY: the verifier bounds the slot.
         let lock = unsafe { addr_of_mut!((*slot).lock) };
         let Some(before) = take(lock) else { return Some(Missed::SlotBusy) };
         // SAFETY: the lock is held, so nobody else writes to the slot or its cold part.
         let slot = unsafe { &mut *slot };
-        if slot.key != *key {
+        if !slot.key.is_same(key) {
             if slot.key.tag().is_some() {
                 // Another CPU was faster to put another flow there.
                 release(lock, before);
@@ -115,32 +136,41 @@ impl<K: FlowKey + 'static> Table<K> {
         None
     }
 
-    /// The slot of `key`, or the first free one where it may be put.
+    /// Whether the slot at `index` holds the record of `key`.
     #[inline(always)]
-    fn find(&self, key: &K, home: u32) -> Option<(*mut FlowSlot<K>, u32)> {
-        let mut index = home;
-        let mut free = None;
-        for _ in 0..MAX_PROBES {
-            let slot = self.slots.get_ptr_mut(index)?;
+    fn holds(&self, index: u32, key: &K) -> bool {
+        match self.slots.get_ptr(index) {
             // SAFETY: the verifier bounds the slot. Its key changes only under its lock; a torn read
             // is a mismatch here or is found out once the lock is held.
+            Some(slot) => unsafe { (*slot).key.is_same(key) },
+            None => false,
+        }
+    }
+
+    /// Index of the slot of `key`, or of the first free one where it may be put; else [`NOWHERE`].
+    #[inline(always)]
+    fn find(&self, key: &K, home: u32) -> u32 {
+        let mut index = home;
+        let mut free = NOWHERE;
+        for _ in 0..MAX_PROBES {
+            let Some(slot) = self.slots.get_ptr_mut(index) else { break };
+            // SAFETY: as in `holds`.
             let found = unsafe { &(*slot).key };
-            if found == key {
-                return Some((slot, index));
+            if found.is_same(key) {
+                free = index;
+                break;
             }
             if found.tag().is_none() {
-                free = free.or(Some(index));
+                if free == NOWHERE {
+                    free = index;
+                }
                 if found.tagged_qp() == K::EMPTY {
                     break;
                 }
             }
             index += 1;
-            if index >= self.len {
-                index = 0;
-            }
         }
-        let index = free?;
-        Some((self.slots.get_ptr_mut(index)?, index))
+        free
     }
 }
 

@@ -21,8 +21,8 @@ pub(crate) struct Tap<'a> {
 impl Tap<'_> {
     /// The tap of an interface; `None` only where user space sized the map wrongly.
     #[inline(always)]
-    pub(crate) fn of(interface: u32, direction: Direction) -> Option<Self> {
-        let id = pair_of(interface) * 2 + direction as u32;
+    pub(crate) fn of(interface: u32, direction: u32) -> Option<Self> {
+        let id = pair_of(interface) * 2 + direction;
         // SAFETY: the helper takes no arguments and always succeeds.
         let cpu = unsafe { bpf_get_smp_processor_id() };
         let counters = TAPS.get_ptr_mut(id * CPUS.load() + cpu)?;

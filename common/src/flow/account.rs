@@ -1,22 +1,25 @@
 //! How one packet changes its record.
 
+use super::cold::add;
 use super::{FlowCold, FlowKey, FlowSlot, Run, RunClass, SlotLock};
 use crate::marking::MarkingPolicy;
 use crate::psn::Psn;
-use crate::tap::nak_index;
-use crate::wire::{Opcode, RocePacket, Syndrome, VlanTag};
+use crate::tap::{NAK_RNR, NO_NAK, nak_index};
+use crate::wire::RocePacket;
 
-/// What a record needs to know of one packet.
+/// What a record needs to know of one packet, as plain words.
 #[derive(Clone, Copy, Debug)]
 pub struct Observation {
     class: RunClass,
     wire_bytes: u32,
     excess_overhead: u32,
+    psn: Psn,
+    vlan: u32,
     source_port: u16,
-    psn: Option<Psn>,
-    nak: Option<u8>,
-    rnr_timer_code: Option<u8>,
-    vlan: Option<VlanTag>,
+    /// NAK counter, or [`NO_NAK`].
+    nak: u8,
+    /// Value bits of the AETH syndrome: of an RNR NAK its timer code.
+    syndrome_value: u8,
     tick: u8,
 }
 
@@ -37,24 +40,18 @@ impl Observation {
     /// Takes what matters from a packet that arrived at coarse time `tick`.
     #[inline(always)]
     pub fn of(packet: &RocePacket, tick: u8) -> Self {
-        let opcode = packet.bth.opcode();
-        let [vlan, _] = packet.vlans;
         Self {
             class: RunClass::of(packet),
             wire_bytes: packet.wire_bytes,
             excess_overhead: RunClass::excess_overhead(packet),
+            psn: packet.bth.psn(),
+            vlan: packet.vlans.outer_word(),
             source_port: packet.source_port,
-            // The PSN of a CNP means nothing.
-            psn: if opcode.0 == Opcode::CNP.0 { None } else { Some(packet.bth.psn()) },
-            nak: nak_index(opcode, packet.aeth),
-            rnr_timer_code: match packet.aeth {
-                Some(aeth) => match aeth.syndrome() {
-                    Syndrome::RnrNak { timer_code } => Some(timer_code),
-                    _ => None,
-                },
-                None => None,
+            nak: nak_index(packet),
+            syndrome_value: match packet.aeth() {
+                Some(aeth) => aeth.syndrome_byte() & 0x1f,
+                None => 0,
             },
-            vlan,
             tick,
         }
     }
@@ -74,7 +71,7 @@ pub fn account<'a, K: FlowKey>(
 ) -> SlotLock {
     let is_new_run = slot.run_class() != seen.class;
     let is_new_port = slot.source_port() != seen.source_port;
-    if is_new_run || is_new_port || seen.nak.is_some() || seen.excess_overhead != 0 {
+    if is_new_run || is_new_port || seen.nak != NO_NAK || seen.excess_overhead != 0 {
         if let Some(cold) = cold.cold() {
             rare(slot, seen, marking, cold, is_new_run, is_new_port);
         }
@@ -83,10 +80,7 @@ pub fn account<'a, K: FlowKey>(
     slot.bytes_and_port = bytes << 16 | seen.source_port as u64;
     slot.packets = slot.packets.wrapping_add(1);
     slot.class_and_tick = seen.class.bits() | (seen.tick as u32) << 24;
-    match seen.psn {
-        Some(psn) => lock.after(psn),
-        None => SlotLock(lock.0 & !SlotLock::LOCKED),
-    }
+    lock.after(seen.psn)
 }
 
 #[inline(always)]
@@ -98,9 +92,10 @@ fn rare<K: FlowKey>(
     is_new_run: bool,
     is_new_port: bool,
 ) {
-    let is_first = slot.packets == 0 && cold.dscp_used == 0;
-    if is_first && let Some(psn) = seen.psn {
-        cold.first_psn = psn.get();
+    // No packet has a class of no header bytes, so the class tells even when the counter has wrapped.
+    let is_first = slot.run_class().bits() == 0;
+    if is_first {
+        cold.first_psn = seen.psn.get();
     }
     if is_new_run {
         let run: Run = slot.open_run(cold);
@@ -111,21 +106,15 @@ fn rare<K: FlowKey>(
             }
         }
         cold.run_packets = slot.packets;
-        cold.vlan = match seen.vlan {
-            Some(tag) => tag.0 as u32,
-            None => FlowCold::UNTAGGED,
-        };
+        cold.vlan = seen.vlan;
     }
-    if is_new_port && slot.packets != 0 {
+    if is_new_port && !is_first {
         cold.source_port_changes = cold.source_port_changes.wrapping_add(1);
     }
-    if let Some(index) = seen.nak {
-        if let Some(counter) = cold.naks.get_mut(index as usize) {
-            *counter = counter.wrapping_add(1);
-        }
-        if let Some(code) = seen.rnr_timer_code {
-            cold.rnr_timer_code = code as u32;
-        }
+    // `NO_NAK` is past the end.
+    add(&mut cold.naks, seen.nak as usize, 1);
+    if seen.nak == NAK_RNR {
+        cold.rnr_timer_code = seen.syndrome_value as u32;
     }
     cold.header_bytes = cold.header_bytes.wrapping_add(seen.excess_overhead);
 }

@@ -3,9 +3,14 @@
 use super::{OPCODE_COUNTERS, Run, opcode_index};
 use crate::marking::MarkingPolicy;
 use crate::tap::NAK_COUNTERS;
+use core::hint::black_box;
 
 /// DSCP values a record tells apart; packets with others are summed.
 pub const DSCP_VALUES: usize = 3;
+
+/// Bit of a DSCP byte that says that it is used.
+const DSCP_USED: u8 = 0x40;
+const DSCP_MASK: u8 = 0x3f;
 
 /// Counters that wrap; user space adds up their differences.
 #[repr(C)]
@@ -24,10 +29,8 @@ pub struct FlowCold {
     pub ecn: [u32; 4],
     /// Packets with the DSCP in `dscp_values`, and all others.
     pub dscp: [u32; DSCP_VALUES + 1],
-    /// DSCP values in the order they were first seen.
-    pub dscp_values: [u8; DSCP_VALUES],
-    /// How many of them are used.
-    pub dscp_used: u8,
+    /// DSCP values in the order they were first seen; see [`Self::dscp_value`].
+    pub dscp_values: u32,
     /// How often the DSCP of a packet was another than that of the one before.
     pub dscp_changes: u32,
     /// How often the UDP source port changed.
@@ -38,7 +41,7 @@ pub struct FlowCold {
     pub wrong_ecn: u32,
     /// Negative acknowledgements; see [`crate::tap::nak_index`].
     pub naks: [u32; NAK_COUNTERS],
-    /// Outer VLAN tag when the last run started; [`Self::UNTAGGED`] without one.
+    /// Outer VLAN tag when the last run started; see [`crate::wire::VlanTags::outer_word`].
     pub vlan: u32,
     /// Timer code of the last RNR NAK.
     pub rnr_timer_code: u32,
@@ -47,9 +50,6 @@ pub struct FlowCold {
 }
 
 impl FlowCold {
-    /// Value of [`Self::vlan`] without a tag. Tags have 16 bits.
-    pub const UNTAGGED: u32 = 1 << 16;
-
     /// Books the packets of a run that went to `dest_qp`.
     #[inline(always)]
     pub fn book(&mut self, run: Run, dest_qp: u32, marking: &MarkingPolicy) {
@@ -72,27 +72,43 @@ impl FlowCold {
         }
     }
 
+    /// DSCP that belongs to a counter of [`Self::dscp`]; `None` for the last counter and unused ones.
+    pub const fn dscp_value(&self, index: usize) -> Option<u8> {
+        if index >= DSCP_VALUES {
+            return None;
+        }
+        match (self.dscp_values >> (index * 8)) as u8 {
+            0 => None,
+            stored => Some(stored & DSCP_MASK),
+        }
+    }
+
     /// Counter of a DSCP; takes a free one when it is new.
+    ///
+    /// The values lie in one word, each with a bit that says it is used: the verifier follows
+    /// arithmetic better than indices that depend on kept values.
     #[inline(always)]
     fn dscp_index(&mut self, dscp: u8) -> usize {
-        for index in 0..DSCP_VALUES {
-            let is_new = index == self.dscp_used as usize;
-            let Some(value) = self.dscp_values.get_mut(index) else { break };
-            if is_new {
-                *value = dscp;
-                self.dscp_used = index as u8 + 1;
-                return index;
-            }
-            if *value == dscp {
-                return index;
-            }
-        }
-        DSCP_VALUES
+        let wanted = (DSCP_USED | dscp) as u32;
+        let [first, second, third, _] = self.dscp_values.to_le_bytes();
+        let index = if first == 0 || first as u32 == wanted {
+            0
+        } else if second == 0 || second as u32 == wanted {
+            1
+        } else if third == 0 || third as u32 == wanted {
+            2
+        } else {
+            return DSCP_VALUES;
+        };
+        self.dscp_values |= wanted << (index * 8);
+        index
     }
 }
 
 #[inline(always)]
-fn add(counters: &mut [u32], index: usize, count: u32) {
+pub(super) fn add(counters: &mut [u32], index: usize, count: u32) {
+    // The compiler knows what the opcode table holds and would drop the check that the verifier needs.
+    let index = black_box(index);
     if let Some(counter) = counters.get_mut(index) {
         *counter = counter.wrapping_add(count);
     }

@@ -80,6 +80,13 @@ pub trait FlowKey: Copy + PartialEq {
         if tag == 0 { None } else { Some(RecordTag(tag)) }
     }
 
+    /// Equality without a branch for each word: fewer mispredictions, and fewer paths to verify.
+    fn is_same(&self, other: &Self) -> bool;
+
+    /// The same flow at `tap`, when `self` is at tap 0.
+    #[must_use]
+    fn at_tap(self, tap: u8) -> Self;
+
     /// Destination QP.
     #[inline(always)]
     fn dest_qp(&self) -> u32 {
@@ -89,12 +96,42 @@ pub trait FlowKey: Copy + PartialEq {
 
 impl FlowKey for NarrowKey {
     #[inline(always)]
+    fn is_same(&self, other: &Self) -> bool {
+        let difference = (self.source ^ other.source)
+            | (self.destination ^ other.destination)
+            | (self.tagged_qp ^ other.tagged_qp);
+        difference == 0
+    }
+
+    #[inline(always)]
+    fn at_tap(self, tap: u8) -> Self {
+        Self { tagged_qp: self.tagged_qp | (tap as u32) << 28, ..self }
+    }
+
+    #[inline(always)]
     fn tagged_qp(&self) -> u32 {
         self.tagged_qp
     }
 }
 
 impl FlowKey for WideKey {
+    #[inline(always)]
+    fn is_same(&self, other: &Self) -> bool {
+        let [s0, s1, s2, s3] = self.source;
+        let [t0, t1, t2, t3] = other.source;
+        let [d0, d1, d2, d3] = self.destination;
+        let [e0, e1, e2, e3] = other.destination;
+        let source = (s0 ^ t0) | (s1 ^ t1) | (s2 ^ t2) | (s3 ^ t3);
+        let destination = (d0 ^ e0) | (d1 ^ e1) | (d2 ^ e2) | (d3 ^ e3);
+        let qps = (self.tagged_qp ^ other.tagged_qp) | (self.source_qp ^ other.source_qp);
+        source | destination | qps == 0
+    }
+
+    #[inline(always)]
+    fn at_tap(self, tap: u8) -> Self {
+        Self { tagged_qp: self.tagged_qp | (tap as u32) << 28, ..self }
+    }
+
     #[inline(always)]
     fn tagged_qp(&self) -> u32 {
         self.tagged_qp
@@ -160,16 +197,28 @@ impl NarrowKey {
         packet.family == AddressFamily::V4 && !packet.bth.opcode().has_deth()
     }
 
-    /// Key of a packet of `frame` that fits.
+    /// Key of a packet whose wide key is known; `None` when it does not fit.
     #[inline(always)]
-    pub fn of<R: PacketRead>(frame: &R, packet: &RocePacket, tap: u8) -> Option<Self> {
+    pub fn of_wide(key: &WideKey, packet: &RocePacket) -> Option<Self> {
+        let [_, _, _, source] = key.source;
+        let [_, _, _, destination] = key.destination;
+        let tagged_qp = key.tagged_qp;
+        Self::fits(packet).then_some(Self { source, destination, tagged_qp })
+    }
+
+    /// Key at tap 0 of a packet of `frame`; `None` when it does not fit.
+    #[inline(always)]
+    pub fn of<R: PacketRead>(frame: &R, packet: &RocePacket) -> Option<Self> {
+        if !Self::fits(packet) {
+            return None;
+        }
         let Some(Addresses::V4 { source, destination }) = packet.addresses(frame) else {
             return None;
         };
         Some(Self {
             source: u32::from_ne_bytes(source),
             destination: u32::from_ne_bytes(destination),
-            tagged_qp: RecordTag::new(tap, packet.bth.opcode()).with_qp(packet.bth.dest_qp()),
+            tagged_qp: RecordTag::new(0, packet.bth.opcode()).with_qp(packet.bth.dest_qp()),
         })
     }
 }
@@ -178,9 +227,9 @@ impl WideKey {
     /// Bit of [`Self::source_qp`] that marks `RoCEv1`.
     pub const ROCE_V1: u32 = 1 << 31;
 
-    /// Key of any packet of `frame`.
+    /// Key at tap 0 of any packet of `frame`.
     #[inline(always)]
-    pub fn of<R: PacketRead>(frame: &R, packet: &RocePacket, tap: u8) -> Option<Self> {
+    pub fn of<R: PacketRead>(frame: &R, packet: &RocePacket) -> Option<Self> {
         let opcode = packet.bth.opcode();
         let (source, destination) = match packet.addresses(frame)? {
             Addresses::V4 { source, destination } => (mapped(source), mapped(destination)),
@@ -190,8 +239,8 @@ impl WideKey {
         Some(Self {
             source,
             destination,
-            tagged_qp: RecordTag::new(tap, opcode).with_qp(packet.bth.dest_qp()),
-            source_qp: packet.source_qp.unwrap_or(0) | version,
+            tagged_qp: RecordTag::new(0, opcode).with_qp(packet.bth.dest_qp()),
+            source_qp: packet.source_qp().unwrap_or(0) | version,
             reserved: 0,
         })
     }

@@ -1,8 +1,8 @@
 //! Records of packets that could not be counted in their slot.
 
 use super::{RunClass, WideKey};
-use crate::tap::nak_index;
-use crate::wire::{PacketRead, RocePacket};
+use crate::tap::{NO_NAK, nak_index};
+use crate::wire::RocePacket;
 
 /// Key of the fallback map: a flow and what its packets have in common.
 #[repr(C)]
@@ -10,7 +10,7 @@ use crate::wire::{PacketRead, RocePacket};
 pub struct SpillKey {
     /// The flow, also when it belongs to the narrow table.
     pub flow: WideKey,
-    /// [`RunClass`] in the lower 24 bits; above, 0 or one more than the NAK counter.
+    /// [`RunClass`] in the lower 24 bits; above, the NAK counter or [`NO_NAK`].
     pub class_and_nak: u32,
 }
 
@@ -27,17 +27,11 @@ pub struct SpillCount {
 }
 
 impl SpillKey {
-    /// Key of a packet of `frame`.
+    /// Key of a packet of `flow`.
     #[inline(always)]
-    pub fn of<R: PacketRead>(frame: &R, packet: &RocePacket, tap: u8) -> Option<Self> {
-        let nak = match nak_index(packet.bth.opcode(), packet.aeth) {
-            Some(index) => index as u32 + 1,
-            None => 0,
-        };
-        Some(Self {
-            flow: WideKey::of(frame, packet, tap)?,
-            class_and_nak: RunClass::of(packet).bits() | nak << 24,
-        })
+    pub fn of(flow: WideKey, packet: &RocePacket) -> Self {
+        let class = RunClass::of(packet).bits();
+        Self { flow, class_and_nak: class | (nak_index(packet) as u32) << 24 }
     }
 
     /// What the packets have in common.
@@ -47,9 +41,9 @@ impl SpillKey {
 
     /// NAK counter of the packets, if they are negative acknowledgements.
     pub const fn nak(&self) -> Option<u8> {
-        match self.class_and_nak >> 24 {
-            0 => None,
-            code => Some(code as u8 - 1),
+        match (self.class_and_nak >> 24) as u8 {
+            NO_NAK => None,
+            counter => Some(counter),
         }
     }
 }

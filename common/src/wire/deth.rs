@@ -12,6 +12,8 @@ pub struct Deth {
 impl Deth {
     /// Length of the header.
     pub const LEN: usize = 8;
+    /// Where the word with the source QP stands in the header.
+    pub const SOURCE_QP_OFFSET: usize = 4;
 
     /// Reads the header.
     #[inline(always)]

@@ -61,8 +61,10 @@ impl ExtendedHeaders {
     }
 }
 
+/// The header at `offset`, which moves on also when the header was cut off: a shorter one that
+/// follows is not there either.
 fn take<R: PacketRead, const N: usize>(frame: &R, offset: &mut usize) -> Option<[u8; N]> {
-    let bytes = frame.read(*offset)?;
+    let start = *offset;
     *offset += N;
-    Some(bytes)
+    frame.read(start)
 }

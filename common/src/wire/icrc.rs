@@ -43,34 +43,26 @@ pub fn check_icrc(frame: &[u8], packet: &RocePacket) -> IcrcCheck {
     if crc.finalize().to_le_bytes() == stored { IcrcCheck::Good } else { IcrcCheck::Bad }
 }
 
-/// Longest network layer that is masked: IPv4 with options, or IPv6 with a usual chain, and UDP.
-const MAX_NETWORK_LEN: usize = 128;
-
+/// Hashes the network layer and, in `RoCEv2`, the UDP header.
 fn hash_network(crc: &mut Hasher, network: &[u8], version: RoceVersion) {
-    let mut copy = [0; MAX_NETWORK_LEN];
-    let head = network.len().min(MAX_NETWORK_LEN);
-    let (Some(masked), Some((source, rest))) =
-        (copy.get_mut(..head), network.split_at_checked(head))
-    else {
-        return;
-    };
-    masked.copy_from_slice(source);
-    let is_v4 = masked.first().is_some_and(|byte| byte >> 4 == 4);
-    if is_v4 {
-        set_ones(masked, &[1, 8, 10, 11]);
+    // All that a router may change stands in the first 12 bytes, but for the UDP checksum at the end.
+    let Some((&head, rest)) = network.split_first_chunk::<12>() else { return };
+    let mut head: [u8; 12] = head;
+    if head[0] >> 4 == 4 {
+        (head[1], head[8], head[10], head[11]) = (0xff, 0xff, 0xff, 0xff);
     } else {
         // The version stays; traffic class, flow label and hop limit do not.
-        if let Some(first) = masked.first_mut() {
-            *first |= 0x0f;
+        head[0] |= 0x0f;
+        (head[1], head[2], head[3], head[7]) = (0xff, 0xff, 0xff, 0xff);
+    }
+    crc.update(&head);
+    match rest.split_last_chunk::<2>() {
+        Some((rest, _checksum)) if version == RoceVersion::V2 => {
+            crc.update(rest);
+            crc.update(&[0xff; 2]);
         }
-        set_ones(masked, &[1, 2, 3, 7]);
+        _ => crc.update(rest),
     }
-    if version == RoceVersion::V2 && rest.is_empty() {
-        // The UDP checksum is the end of the UDP header.
-        set_ones(masked, &[head.wrapping_sub(2), head.wrapping_sub(1)]);
-    }
-    crc.update(masked);
-    crc.update(rest);
 }
 
 fn hash_transport(crc: &mut Hasher, transport: &[u8]) {
@@ -80,13 +72,5 @@ fn hash_transport(crc: &mut Hasher, transport: &[u8]) {
         crc.update(before);
         crc.update(&[0xff]);
         crc.update(after);
-    }
-}
-
-fn set_ones(bytes: &mut [u8], positions: &[usize]) {
-    for &position in positions {
-        if let Some(byte) = bytes.get_mut(position) {
-            *byte = 0xff;
-        }
     }
 }

@@ -68,8 +68,8 @@ pub(super) enum Extension {
     Skip { next: u8, len: usize },
     /// The first fragment of a datagram, then `next`.
     FirstFragment { next: u8, more: bool },
-    /// A later fragment: no upper header follows.
-    LaterFragment,
+    /// A later fragment of a datagram that started with `next`: no upper header follows.
+    LaterFragment { next: u8 },
 }
 
 /// Whether `kind` is an extension header that can stand before UDP.
@@ -88,7 +88,7 @@ pub(super) const fn extension(kind: u8, bytes: [u8; 8]) -> Extension {
             if field >> 3 == 0 {
                 Extension::FirstFragment { next, more: field & 1 != 0 }
             } else {
-                Extension::LaterFragment
+                Extension::LaterFragment { next }
             }
         }
         AUTHENTICATION => Extension::Skip { next, len: (len + 2) * 4 },

@@ -44,14 +44,16 @@ pub use ieth::Ieth;
 pub use immdt::ImmDt;
 pub use ipv4::Ipv4;
 pub use ipv6::{Ipv6, MAX_EXTENSION_HEADERS};
+pub(crate) use opcode::OpcodeKind;
 pub use opcode::{Opcode, Operation, Transport};
 pub use parse::{
-    AddressFamily, Addresses, Parsed, RocePacket, RoceVersion, parse_ethernet, parse_network,
+    AddressFamily, Addresses, Extended, Parsed, RocePacket, RoceVersion, parse_ethernet,
+    parse_network,
 };
 pub use reader::{PacketRead, SliceReader};
 pub use reason::ParseReason;
 pub use reth::Reth;
 pub use traffic_class::{Ecn, TrafficClass};
 pub use udp::{ROCE_PORT, Udp};
-pub use vlan::VlanTag;
+pub use vlan::{VlanTag, VlanTags};
 pub use xrceth::XrcEth;

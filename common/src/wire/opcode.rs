@@ -59,6 +59,14 @@ pub enum Operation {
     Unknown(u8),
 }
 
+/// Which way a packet goes, decided at compile time for tables over all opcodes.
+pub(crate) enum OpcodeKind {
+    Request,
+    Response,
+    Cnp,
+    Unknown,
+}
+
 /// What the parser and the counters need to know of an opcode.
 #[derive(Clone, Copy)]
 struct Facts {
@@ -180,6 +188,19 @@ impl Opcode {
         }
     }
 
+    pub(crate) const fn classify(self) -> OpcodeKind {
+        let flags = Facts::of(self).flags;
+        if flags & Facts::DEFINED == 0 {
+            OpcodeKind::Unknown
+        } else if self.0 == Self::CNP.0 {
+            OpcodeKind::Cnp
+        } else if flags & Facts::RESPONSE != 0 {
+            OpcodeKind::Response
+        } else {
+            OpcodeKind::Request
+        }
+    }
+
     #[inline(always)]
     const fn is_one_of(self, operations: u32) -> bool {
         operations >> (self.0 & 0x1f) & 1 != 0
@@ -286,6 +307,7 @@ mod operations {
     pub(super) const RESPONSE: u32 = set(&[0x0d, 0x0e, 0x0f, 0x10, 0x11, 0x12]);
     pub(super) const ACKNOWLEDGE: u32 = set(&[0x11]);
     pub(super) const RC: u32 = 0x001f_ffff | set(&[0x16, 0x17, 0x1c, 0x1d]);
+    pub(super) const PLACEMENT: u32 = set(&[0x1c, 0x1d]);
     pub(super) const UC: u32 = 0x0000_0fff;
     pub(super) const UD: u32 = set(&[0x04, 0x05]);
 
@@ -321,7 +343,9 @@ impl Facts {
 
     const fn of(opcode: Opcode) -> Self {
         let defined = match opcode.transport() {
-            Transport::Rc | Transport::Xrc => operations::RC,
+            Transport::Rc => operations::RC,
+            // No source for XRC defines FLUSH and ATOMIC WRITE.
+            Transport::Xrc => operations::RC & !operations::PLACEMENT,
             Transport::Uc => operations::UC,
             Transport::Ud => operations::UD,
             Transport::Cnp if opcode.0 == Opcode::CNP.0 => {
@@ -424,7 +448,7 @@ mod tests {
             assert!(!Opcode(opcode).is_defined());
         }
         let defined = (0..=255).filter(|&code| Opcode(code).is_defined()).count();
-        assert_eq!(defined, 25 + 12 + 2 + 1 + 25, "RC, UC, UD, CNP, XRC");
+        assert_eq!(defined, 25 + 12 + 2 + 1 + 23, "RC, UC, UD, CNP, XRC");
     }
 
     #[test]

@@ -2,15 +2,15 @@
 
 use super::ipv6::{Extension, extension, is_extension};
 use super::{
-    Aeth, Bth, Deth, EtherType, Grh, Ipv4, Ipv6, MAX_EXTENSION_HEADERS, PacketRead, ParseReason,
-    ROCE_PORT, Reth, TrafficClass, Udp, VlanTag,
+    Aeth, Bth, Deth, EtherType, Grh, Ipv4, Ipv6, MAX_EXTENSION_HEADERS, Opcode, PacketRead,
+    ParseReason, ROCE_PORT, Reth, TrafficClass, Udp, VlanTag, VlanTags,
 };
 
 /// Invariant CRC at the end of every RoCE packet.
 const ICRC_LEN: usize = 4;
 
 /// What a frame turned out to be.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Parsed {
     /// A RoCE packet.
     Roce(RocePacket),
@@ -58,29 +58,25 @@ pub enum Addresses {
 }
 
 /// Everything the flow record and the PSN engine need of one packet.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RocePacket {
     /// Version.
     pub version: RoceVersion,
     /// Kind of its addresses. They stay in the frame, see [`Self::addresses`]: the kernel has 512 bytes of stack.
     pub family: AddressFamily,
     /// VLAN tags, outer first.
-    pub vlans: [Option<VlanTag>; 2],
+    pub vlans: VlanTags,
     /// DSCP and ECN; for `RoCEv1` the traffic class of the GRH.
     pub traffic_class: TrafficClass,
     /// UDP source port; 0 for `RoCEv1`.
     pub source_port: u16,
     /// Base transport header.
     pub bth: Bth,
-    /// AETH, where the opcode has one and it was captured.
-    pub aeth: Option<Aeth>,
-    /// DMA length of a RETH, where the opcode has one and it was captured.
-    pub dma_len: Option<u32>,
-    /// Source QP of a DETH, where the opcode has one and it was captured.
-    pub source_qp: Option<u32>,
+    /// AETH, DMA length of a RETH or DETH; see [`RocePacket::aeth`] and its siblings.
+    pub extended: Extended,
     /// Bytes from the Ethernet header to the end of the IP packet: no padding, no FCS.
     pub wire_bytes: u32,
-    /// Bytes after all headers, without padding and ICRC.
+    /// Bytes after all headers, without padding and ICRC; of a first fragment only those in it.
     pub payload_bytes: u32,
     /// Where the IP header or GRH starts in the frame.
     pub network_offset: usize,
@@ -91,13 +87,30 @@ pub struct RocePacket {
 }
 
 impl RocePacket {
-    /// Whether an extended header that matters here was not captured.
+    /// Whether the opcode has an extended header that was not captured.
     #[inline(always)]
     pub fn lacks_headers(&self) -> bool {
         let opcode = self.bth.opcode();
-        opcode.has_aeth() && self.aeth.is_none()
-            || opcode.has_reth() && self.dma_len.is_none()
-            || opcode.has_deth() && self.source_qp.is_none()
+        (opcode.has_aeth() || opcode.has_reth() || opcode.has_deth()) && !self.extended.is_present
+    }
+
+    /// AETH, where the opcode has one and it was captured.
+    #[inline(always)]
+    pub fn aeth(&self) -> Option<Aeth> {
+        let bytes = self.extended.word.to_be_bytes();
+        self.extended.when(self.bth.opcode().has_aeth()).then_some(Aeth::from_bytes(bytes))
+    }
+
+    /// DMA length of a RETH, where the opcode has one and it was captured.
+    #[inline(always)]
+    pub fn dma_len(&self) -> Option<u32> {
+        self.extended.when(self.bth.opcode().has_reth()).then_some(self.extended.word)
+    }
+
+    /// Source QP of a DETH, where the opcode has one and it was captured.
+    #[inline(always)]
+    pub fn source_qp(&self) -> Option<u32> {
+        self.extended.when(self.bth.opcode().has_deth()).then_some(self.extended.word & 0x00ff_ffff)
     }
 
     /// Source and destination; `None` when `frame` is not the one that this packet was parsed from.
@@ -118,12 +131,49 @@ impl RocePacket {
     }
 }
 
+/// The one extended header that counters and PSN engine need, as a plain word.
+///
+/// Not an option, because the compiler may look into an option that is `None`, and the verifier then
+/// sees it use a value that is not there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Extended {
+    word: u32,
+    /// The opcode has it and it was captured.
+    is_present: bool,
+}
+
+impl Extended {
+    /// The opcode has none, or it was not captured.
+    pub const ABSENT: Self = Self { word: 0, is_present: false };
+
+    /// Reads the word at its place behind a BTH, which is at `start`.
+    #[inline(always)]
+    fn read<R: PacketRead>(frame: &R, start: usize, opcode: Opcode) -> Self {
+        let offset = if opcode.has_reth() {
+            opcode.reth_offset() + Reth::DMA_LEN_OFFSET
+        } else if opcode.has_deth() {
+            Deth::SOURCE_QP_OFFSET
+        } else if opcode.has_aeth() {
+            0
+        } else {
+            return Self::ABSENT;
+        };
+        match frame.read(start + Bth::LEN + offset) {
+            Some(bytes) => Self { word: u32::from_be_bytes(bytes), is_present: true },
+            None => Self::ABSENT,
+        }
+    }
+
+    #[inline(always)]
+    const fn when(self, has_it: bool) -> bool {
+        has_it && self.is_present
+    }
+}
+
 /// Link layer facts on the way to the BTH.
 #[derive(Clone, Copy)]
 struct Link {
-    vlans: [Option<VlanTag>; 2],
-    /// Ethernet and VLAN bytes, also those that were stripped before the tap.
-    len: usize,
+    vlans: VlanTags,
     /// Where the network layer starts.
     end: usize,
 }
@@ -155,13 +205,7 @@ pub fn parse_ethernet<R: PacketRead>(frame: &R) -> Parsed {
     let Some(bytes) = frame.read(EtherType::OFFSET) else {
         return Parsed::Malformed(ParseReason::TruncatedEthernet);
     };
-    let stripped = frame.stripped_vlan();
-    let stripped_len = if stripped.is_some() { VlanTag::LEN } else { 0 };
-    let link = Link {
-        vlans: [stripped, None],
-        len: EtherType::HEADER_LEN + stripped_len,
-        end: EtherType::HEADER_LEN,
-    };
+    let link = Link { vlans: frame.stripped_vlan(), end: EtherType::HEADER_LEN };
     parse(frame, EtherType(u16::from_be_bytes(bytes)), link)
 }
 
@@ -171,7 +215,7 @@ pub fn parse_ethernet<R: PacketRead>(frame: &R) -> Parsed {
 /// the wire had one.
 #[inline(always)]
 pub fn parse_network<R: PacketRead>(frame: &R, ether_type: EtherType, offset: usize) -> Parsed {
-    let link = Link { vlans: [None, None], len: EtherType::HEADER_LEN, end: offset };
+    let link = Link { vlans: VlanTags::UNTAGGED, end: offset };
     parse(frame, ether_type, link)
 }
 
@@ -227,15 +271,11 @@ fn walk_vlans<R: PacketRead>(
         let Some([t0, t1, e0, e1]) = frame.read::<4>(link.end) else {
             return Err(Stop::Malformed(ParseReason::TruncatedVlan));
         };
-        let tag = Some(VlanTag(u16::from_be_bytes([t0, t1])));
-        match link.vlans {
-            [None, _] => link.vlans = [tag, None],
-            [first, None] => link.vlans = [first, tag],
-            _ => return Err(Stop::Malformed(ParseReason::TooManyVlanTags)),
+        if !link.vlans.push(VlanTag(u16::from_be_bytes([t0, t1]))) {
+            return Err(Stop::Malformed(ParseReason::TooManyVlanTags));
         }
         ether_type = EtherType(u16::from_be_bytes([e0, e1]));
         link.end += VlanTag::LEN;
-        link.len += VlanTag::LEN;
     }
     if ether_type.is_vlan() {
         return Err(Stop::Malformed(ParseReason::TooManyVlanTags));
@@ -292,11 +332,7 @@ fn ipv6<R: PacketRead>(frame: &R, start: usize) -> Result<Network, Stop> {
 
 /// Moves `network.end` over IPv6 extension headers to a UDP header.
 #[inline(always)]
-fn walk_extensions<R: PacketRead>(
-    frame: &R,
-    first: u8,
-    network: &mut Network,
-) -> Result<(), Stop> {
+fn walk_extensions<R: PacketRead>(frame: &R, first: u8, network: &mut Network) -> Result<(), Stop> {
     let mut kind = first;
     for _ in 0..MAX_EXTENSION_HEADERS {
         if kind == Udp::PROTOCOL {
@@ -307,7 +343,13 @@ fn walk_extensions<R: PacketRead>(
         }
         let bytes = frame.read(network.end).ok_or(Stop::Malformed(ParseReason::TruncatedIpv6))?;
         let len = match extension(kind, bytes) {
-            Extension::LaterFragment => return Err(Stop::Malformed(ParseReason::IpFragment)),
+            Extension::LaterFragment { next } => {
+                return Err(if next == Udp::PROTOCOL || is_extension(next) {
+                    Stop::Malformed(ParseReason::IpFragment)
+                } else {
+                    Stop::NotRoce
+                });
+            }
             Extension::Skip { next, len } => {
                 kind = next;
                 len
@@ -319,7 +361,7 @@ fn walk_extensions<R: PacketRead>(
             }
         };
         if len > network.room {
-            return Err(Stop::Malformed(ParseReason::TruncatedIpv6));
+            return Err(Stop::Malformed(ParseReason::BadIpv6Header));
         }
         network.end += len;
         network.room -= len;
@@ -372,30 +414,25 @@ fn transport<R: PacketRead>(
     if len < overhead {
         return Err(Stop::Malformed(ParseReason::ShortExtendedHeader));
     }
-    let extended = start + Bth::LEN;
-    let mut packet = RocePacket {
+    // A first fragment holds the headers and some of what follows; padding and ICRC are elsewhere.
+    let payload_len = if network.is_first_fragment {
+        let headers = Udp::LEN + Bth::LEN + opcode.extended_len();
+        network.room.checked_sub(headers).ok_or(Stop::Malformed(ParseReason::FirstFragment))?
+    } else {
+        len - overhead
+    };
+    Ok(RocePacket {
         version: network.version,
         family: network.family,
         vlans: link.vlans,
         traffic_class: network.traffic_class,
         source_port,
         bth,
-        aeth: None,
-        dma_len: None,
-        source_qp: None,
-        wire_bytes: (link.len + network.len) as u32,
-        payload_bytes: (len - overhead) as u32,
+        extended: Extended::read(frame, start, opcode),
+        wire_bytes: (EtherType::HEADER_LEN + link.vlans.len() + network.len) as u32,
+        payload_bytes: payload_len as u32,
         network_offset: link.end,
         bth_offset: start,
         is_first_fragment: network.is_first_fragment,
-    };
-    if opcode.has_aeth() {
-        packet.aeth = frame.read(extended).map(Aeth::from_bytes);
-    } else if opcode.has_reth() {
-        let offset = extended + opcode.reth_offset() + Reth::DMA_LEN_OFFSET;
-        packet.dma_len = frame.read(offset).map(u32::from_be_bytes);
-    } else if opcode.has_deth() {
-        packet.source_qp = frame.read(extended).map(|bytes| Deth::from_bytes(bytes).source_qp);
-    }
-    Ok(packet)
+    })
 }

@@ -1,6 +1,6 @@
 //! Where packet bytes come from.
 
-use super::VlanTag;
+use super::VlanTags;
 
 /// Read access to one frame.
 ///
@@ -11,8 +11,8 @@ pub trait PacketRead {
     fn read<const N: usize>(&self, offset: usize) -> Option<[u8; N]>;
 
     /// A VLAN tag that the network device or the kernel took out of the frame before this tap.
-    fn stripped_vlan(&self) -> Option<VlanTag> {
-        None
+    fn stripped_vlan(&self) -> VlanTags {
+        VlanTags::UNTAGGED
     }
 }
 

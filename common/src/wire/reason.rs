@@ -26,8 +26,11 @@ pub enum ParseReason {
     /// The frame ends inside the IPv6 header or its extensions.
     #[cfg_attr(feature = "user", error("the IPv6 header chain is cut short"))]
     TruncatedIpv6,
-    /// The version is not 6.
-    #[cfg_attr(feature = "user", error("the IPv6 version is wrong"))]
+    /// The version is not 6, or an extension header reaches beyond the packet.
+    #[cfg_attr(
+        feature = "user",
+        error("the IPv6 version or the length of an extension header is wrong")
+    )]
     BadIpv6Header,
     /// More extension headers than are walked.
     #[cfg_attr(feature = "user", error("too many IPv6 extension headers"))]

@@ -83,8 +83,7 @@ impl RecordTotals {
             opcodes,
             ecn,
             dscp,
-            dscp_values,
-            dscp_used: _,
+            dscp_values: _,
             dscp_changes,
             source_port_changes,
             wrong_dscp,
@@ -99,9 +98,9 @@ impl RecordTotals {
         add_differences(&mut self.naks, &before.naks, naks);
         for (index, (&old, &new)) in before.dscp.iter().zip(dscp).enumerate() {
             let difference = u64::from(new.wrapping_sub(old));
-            match dscp_values.get(index) {
+            match now.dscp_value(index) {
                 _ if difference == 0 => {}
-                Some(value) => *self.dscp.entry(*value).or_default() += difference,
+                Some(value) => *self.dscp.entry(value).or_default() += difference,
                 None => self.dscp_other += difference,
             }
         }

@@ -13,9 +13,6 @@ use super::store::{FlowStore, OtherFlows};
 use crate::capture::{Frame, LinkType, NetworkStart, Timestamp, network_layer};
 use crate::flow::{FlowId, RecordTotals};
 
-/// A file is one tap.
-const TAP: u8 = 0;
-
 /// Reads frames; knows neither files nor clocks.
 #[derive(Debug)]
 pub struct Engine {
@@ -112,8 +109,8 @@ impl Engine {
             IcrcCheck::NotCheckable => icrc.not_checkable += 1,
         }
         self.counts.without_headers += u64::from(packet.lacks_headers());
-        // The addresses of a packet that was parsed are there.
-        let Some(key) = WideKey::of(&SliceReader(frame.data), packet, TAP) else { return };
+        // A file is tap 0. The addresses of a packet that was parsed are there.
+        let Some(key) = WideKey::of(&SliceReader(frame.data), packet) else { return };
         if has_same_mac(frame) {
             self.counts.same_mac += 1;
             self.counts.same_mac_flow = self.counts.same_mac_flow.or_else(|| FlowId::of(&key));

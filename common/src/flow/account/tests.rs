@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::flow::{NarrowKey, NarrowSlot, opcode_index};
-use crate::wire::{AddressFamily, Bth, RoceVersion, TrafficClass};
+use crate::wire::{AddressFamily, Bth, Extended, Opcode, RoceVersion, TrafficClass, VlanTags};
 use proptest::prelude::*;
 use std::collections::HashMap;
 use std::vec::Vec;
@@ -17,13 +17,11 @@ fn packet(opcode: u8, tos: u8, payload: u32, port: u16) -> RocePacket {
     RocePacket {
         version: RoceVersion::V2,
         family: AddressFamily::V4,
-        vlans: [None, None],
+        vlans: VlanTags::UNTAGGED,
         traffic_class: TrafficClass(tos),
         source_port: port,
         bth: Bth::from_bytes(bth),
-        aeth: None,
-        dma_len: None,
-        source_qp: None,
+        extended: Extended::ABSENT,
         wire_bytes: overhead + payload,
         payload_bytes: payload,
         network_offset: 14,
@@ -79,8 +77,10 @@ proptest! {
             prop_assert_eq!(count, opcodes.get(&index).copied().unwrap_or(0));
         }
         prop_assert_eq!(cold.ecn, ecn);
-        for (value, count) in cold.dscp_values.iter().zip(cold.dscp).take(cold.dscp_used as usize) {
-            prop_assert_eq!(count, dscp[value]);
+        for (index, count) in cold.dscp.iter().enumerate() {
+            if let Some(value) = cold.dscp_value(index) {
+                prop_assert_eq!(*count, dscp[&value]);
+            }
         }
         prop_assert_eq!(cold.dscp.iter().sum::<u32>() as usize, packets.len());
         let changes = packets

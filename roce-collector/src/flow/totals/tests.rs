@@ -2,7 +2,7 @@
 
 use super::*;
 use proptest::prelude::*;
-use roce_common::flow::{NarrowKey, NarrowSlot, Observation, SlotLock, account};
+use roce_common::flow::{NarrowKey, NarrowSlot, Observation, SlotLock, WideKey, account};
 use roce_common::tap::NAK_UNKNOWN;
 use roce_common::wire::{Parsed, RocePacket, SliceReader, parse_ethernet};
 use roce_testkit::packet::{self, Ecn, Packet};
@@ -197,7 +197,8 @@ proptest! {
     fn spilled_packets_count_as_others_do(samples in samples()) {
         let mut spilled = RecordTotals::default();
         for Sample { frame, packet, .. } in &samples {
-            let key = SpillKey::of(&SliceReader(frame), packet, 0).expect("addresses");
+            let flow = WideKey::of(&SliceReader(frame), packet).expect("addresses");
+            let key = SpillKey::of(flow, packet);
             let count = SpillCount {
                 packets: 1,
                 wire_bytes: u64::from(packet.wire_bytes),

@@ -9,7 +9,7 @@ fn fill(store: &mut FlowStore, frames: ManyFlows) {
     for frame in frames {
         let reader = SliceReader(&frame);
         let Parsed::Roce(packet) = parse_ethernet(&reader) else { panic!("a RoCE frame") };
-        let key = WideKey::of(&reader, &packet, 0).expect("addresses");
+        let key = WideKey::of(&reader, &packet).expect("addresses");
         store.count(&key, &packet, None);
     }
 }
