@@ -86,14 +86,16 @@ fn extended_headers(frame: &[u8], packet: &RocePacket) {
 
 fn records(frame: &[u8], packet: &RocePacket) {
     let reader = SliceReader(frame);
-    let wide = WideKey::of(&reader, packet, 3).expect("the addresses were passed");
+    let wide = WideKey::of(&reader, packet).expect("the addresses were passed").at_tap(3);
     assert_eq!(wide.dest_qp(), packet.bth.dest_qp());
     assert_eq!(wide.tag().map(RecordTag::tap), Some(3));
     account_twice(wide, packet);
-    let narrow = NarrowKey::of(&reader, packet, 3);
+    let narrow = NarrowKey::of(&reader, packet).map(|key| key.at_tap(3));
     if NarrowKey::fits(packet) {
         let narrow = narrow.expect("an IPv4 packet has a narrow key");
         assert_eq!(WideKey::from(narrow), wide);
+        assert_eq!(NarrowKey::of_wide(&wide, packet), Some(narrow));
+        assert!(narrow.is_same(&narrow) && wide.is_same(&wide));
         account_twice(narrow, packet);
     }
 
