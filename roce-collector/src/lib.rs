@@ -1,5 +1,6 @@
 //! RoCEv2 packet telemetry.
 
+pub mod bpf;
 pub mod capture;
 pub mod cli;
 pub mod flow;

@@ -80,6 +80,9 @@ pub trait FlowKey: Copy + PartialEq {
         if tag == 0 { None } else { Some(RecordTag(tag)) }
     }
 
+    /// Key of a slot that holds no record: [`Self::EMPTY`] or [`Self::REMOVED`].
+    fn vacant(tagged_qp: u32) -> Self;
+
     /// Equality without a branch for each word: fewer mispredictions, and fewer paths to verify.
     fn is_same(&self, other: &Self) -> bool;
 
@@ -95,6 +98,10 @@ pub trait FlowKey: Copy + PartialEq {
 }
 
 impl FlowKey for NarrowKey {
+    fn vacant(tagged_qp: u32) -> Self {
+        Self { source: 0, destination: 0, tagged_qp }
+    }
+
     #[inline(always)]
     fn is_same(&self, other: &Self) -> bool {
         let difference = (self.source ^ other.source)
@@ -115,6 +122,10 @@ impl FlowKey for NarrowKey {
 }
 
 impl FlowKey for WideKey {
+    fn vacant(tagged_qp: u32) -> Self {
+        Self { source: [0; 4], destination: [0; 4], tagged_qp, source_qp: 0, reserved: 0 }
+    }
+
     #[inline(always)]
     fn is_same(&self, other: &Self) -> bool {
         let [s0, s1, s2, s3] = self.source;

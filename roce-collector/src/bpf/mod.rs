@@ -1,0 +1,19 @@
+//! The kernel side as user space sees it. The only module that knows aya.
+//!
+//! [`Datapath`] is the loaded object. Its tables are read by mmap, without a system call for each
+//! record; only the small fallback map is read entry by entry.
+
+mod error;
+mod mapped;
+mod object;
+mod run;
+mod spill;
+mod table;
+mod taps;
+
+pub use error::DatapathError;
+pub use object::{Datapath, DatapathOptions};
+pub use run::{Hook, RunResult};
+pub use spill::SpillMap;
+pub use table::FlowTable;
+pub use taps::TapTable;
