@@ -1,0 +1,188 @@
+//! The records of one table.
+
+use roce_common::flow::{FlowKey, FlowSlot, WideKey};
+use roce_common::marking::MarkingPolicy;
+
+use super::counts::Mark;
+use super::ledger::{Account, Ledger};
+use super::{Moment, RecordSource};
+use crate::capture::Timestamp;
+use crate::flow::{Record, RecordSnapshot, RecordTotals};
+
+/// From this part of its capacity on, a table gives up its longest idle records.
+const PRESSURE: (usize, usize) = (9, 10);
+/// A record in use is not given up, however full the table.
+const MIN_IDLE_SECONDS: u32 = 5;
+/// Records given up in one sweep because the table is full.
+const MAX_EVICTIONS: usize = 4096;
+
+/// What is kept of every slot of a table.
+#[derive(Debug)]
+pub(super) struct Records<K> {
+    /// By slot; small, for it is walked in every sweep.
+    seen: Vec<Seen>,
+    /// By slot.
+    tracked: Vec<Option<Box<Tracked<K>>>>,
+    used: usize,
+    /// Records that the table is made for. It has half as many slots more.
+    capacity: usize,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Seen {
+    /// Packet counter of the slot when it was read.
+    packets: u32,
+    /// Second of the last sweep that found it changed.
+    active: u32,
+}
+
+#[derive(Debug)]
+struct Tracked<K> {
+    key: K,
+    account: Account,
+    before: RecordSnapshot,
+    totals: RecordTotals,
+    last_seen: Timestamp,
+}
+
+/// What one sweep works with.
+pub(super) struct Sweep<'a> {
+    pub(super) now: Moment,
+    pub(super) idle_seconds: u32,
+    pub(super) marking: &'a MarkingPolicy,
+    pub(super) ledger: &'a mut Ledger,
+}
+
+impl<K: FlowKey + Into<WideKey>> Records<K> {
+    pub(super) fn new(slots: usize) -> Self {
+        let tracked = std::iter::repeat_with(|| None).take(slots).collect();
+        Self { seen: vec![Seen::default(); slots], tracked, used: 0, capacity: slots * 2 / 3 }
+    }
+
+    /// Takes up what changed, and takes out what is idle.
+    pub(super) fn sweep(&mut self, table: &dyn RecordSource<K>, sweep: &mut Sweep<'_>) {
+        let now = sweep.now.seconds();
+        let is_tight = self.used * PRESSURE.1 > self.capacity * PRESSURE.0;
+        let mut idle = Vec::new();
+        for index in 0..self.seen.len() {
+            let Some(slot) = table.slot(index) else { break };
+            let is_tracked = self.tracked[index].is_some();
+            if !is_tracked && slot.key.tag().is_none() {
+                continue;
+            }
+            if !is_tracked || self.seen[index].packets != slot.packets {
+                self.take_up(table, index, sweep);
+                continue;
+            }
+            let idle_seconds = now.saturating_sub(self.seen[index].active);
+            if idle_seconds >= sweep.idle_seconds {
+                self.evict(table, index, &slot, sweep);
+            } else if is_tight && idle_seconds >= MIN_IDLE_SECONDS {
+                idle.push((self.seen[index].active, index));
+            }
+        }
+        self.relieve(table, idle, sweep);
+    }
+
+    /// Takes out the records that are idle longest.
+    fn relieve(
+        &mut self,
+        table: &dyn RecordSource<K>,
+        mut idle: Vec<(u32, usize)>,
+        sweep: &mut Sweep<'_>,
+    ) {
+        let excess = self.used.saturating_sub(self.capacity * PRESSURE.0 / PRESSURE.1);
+        let evictions = excess.min(MAX_EVICTIONS);
+        if evictions == 0 || idle.is_empty() {
+            return;
+        }
+        if idle.len() > evictions {
+            idle.select_nth_unstable(evictions - 1);
+            idle.truncate(evictions);
+        }
+        for (_, index) in idle {
+            if let Some(slot) = table.slot(index) {
+                self.evict(table, index, &slot, sweep);
+            }
+        }
+    }
+
+    /// Reads a record that is new or has changed.
+    fn take_up(&mut self, table: &dyn RecordSource<K>, index: usize, sweep: &mut Sweep<'_>) {
+        let Some((slot, cold)) = table.read(index) else {
+            // It keeps its old state: the next sweep takes up both.
+            sweep.ledger.busy += 1;
+            return;
+        };
+        let is_other = |tracked: &Tracked<K>| !tracked.key.is_same(&slot.key);
+        if self.tracked[index].as_deref().is_some_and(is_other) {
+            self.forget(index, sweep.ledger);
+        }
+        if slot.packets == 0 && self.tracked[index].is_none() {
+            // Claimed, but not yet counted.
+            return;
+        }
+        let snapshot = RecordSnapshot::of(&slot, &cold, sweep.marking);
+        self.advance(index, &slot, snapshot, sweep);
+    }
+
+    fn advance(
+        &mut self,
+        index: usize,
+        slot: &FlowSlot<K>,
+        snapshot: RecordSnapshot,
+        sweep: &mut Sweep<'_>,
+    ) {
+        let (Some(tag), entry) = (slot.key.tag(), &mut self.tracked[index]) else { return };
+        let tracked = if let Some(tracked) = entry {
+            tracked
+        } else {
+            let Some(account) = sweep.ledger.open(&slot.key.into()) else { return };
+            self.used += 1;
+            entry.insert(Box::new(Tracked {
+                key: slot.key,
+                account,
+                before: RecordSnapshot::default(),
+                totals: RecordTotals::default(),
+                last_seen: sweep.now.wall,
+            }))
+        };
+        let mark = Mark::of(&tracked.totals);
+        tracked.totals.advance(&tracked.before, &snapshot);
+        tracked.before = snapshot;
+        tracked.last_seen = sweep.now.wall;
+        sweep.ledger.book(tracked.account, mark.counts_until(&tracked.totals, tag));
+        self.seen[index] = Seen { packets: slot.packets, active: sweep.now.seconds() };
+    }
+
+    /// Takes an idle record out of the table, unless it has just changed.
+    fn evict(
+        &mut self,
+        table: &dyn RecordSource<K>,
+        index: usize,
+        slot: &FlowSlot<K>,
+        sweep: &mut Sweep<'_>,
+    ) {
+        let Some((last, cold)) = table.evict(index, slot) else { return };
+        let snapshot = RecordSnapshot::of(&last, &cold, sweep.marking);
+        self.advance(index, &last, snapshot, sweep);
+        self.forget(index, sweep.ledger);
+    }
+
+    fn forget(&mut self, index: usize, ledger: &mut Ledger) {
+        if let Some(tracked) = self.tracked[index].take() {
+            ledger.close(tracked.account);
+            self.seen[index] = Seen::default();
+            self.used -= 1;
+        }
+    }
+
+    /// All records.
+    pub(super) fn iter(&self) -> impl Iterator<Item = Record<'_>> {
+        self.tracked.iter().flatten().map(|tracked| Record {
+            key: tracked.key.into(),
+            totals: &tracked.totals,
+            last_seen: Some(tracked.last_seen),
+        })
+    }
+}

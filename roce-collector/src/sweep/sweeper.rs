@@ -1,0 +1,103 @@
+//! The state between two looks at the tables.
+
+use std::time::Duration;
+
+use roce_common::flow::{NarrowKey, WideKey};
+use roce_common::marking::MarkingPolicy;
+use roce_common::tap::TapCounters;
+
+use super::ledger::Ledger;
+use super::records::{Records, Sweep};
+use super::spill::Spill;
+use super::{DeviceFigures, Moment, Tables, View};
+use crate::bpf::DatapathError;
+use crate::flow::Record;
+
+/// What a sweeper goes by.
+#[derive(Clone, Copy, Debug)]
+pub struct SweepOptions {
+    /// Interfaces; each has two taps.
+    pub devices: u8,
+    /// Expected marking, the same that the kernel programs have.
+    pub marking: MarkingPolicy,
+    /// Time without a packet after which a record is taken out.
+    pub flow_idle: Duration,
+    /// Pairs of hosts that are told apart.
+    pub max_peers: usize,
+    /// Queue pairs with series.
+    pub qp_series: usize,
+}
+
+/// Keeps totals of everything the tables ever held.
+#[derive(Debug)]
+pub struct Sweeper {
+    options: SweepOptions,
+    narrow: Records<NarrowKey>,
+    wide: Records<WideKey>,
+    spill: Spill,
+    ledger: Ledger,
+    taps: Vec<TapCounters>,
+}
+
+impl Sweeper {
+    /// A sweeper for these tables, which has seen nothing yet.
+    pub fn new(options: SweepOptions, tables: &dyn Tables) -> Self {
+        Self {
+            options,
+            narrow: Records::new(tables.narrow().len()),
+            wide: Records::new(tables.wide().len()),
+            spill: Spill::default(),
+            ledger: Ledger::new(options.max_peers, options.qp_series),
+            taps: vec![TapCounters::default(); usize::from(options.devices) * 2],
+        }
+    }
+
+    /// Takes up everything that changed. Call it about once a second, for some counters of the tables
+    /// wrap after a few minutes at the highest rates.
+    ///
+    /// # Errors
+    /// When the fallback map cannot be read. All else has been taken up then, and the next sweep tries
+    /// it again.
+    pub fn sweep(&mut self, tables: &mut dyn Tables, now: Moment) -> Result<(), DatapathError> {
+        let mut sweep = Sweep {
+            now,
+            idle_seconds: self.options.flow_idle.as_secs() as u32,
+            marking: &self.options.marking,
+            ledger: &mut self.ledger,
+        };
+        self.narrow.sweep(tables.narrow(), &mut sweep);
+        self.wide.sweep(tables.wide(), &mut sweep);
+        for (tap, counters) in (0..).zip(&mut self.taps) {
+            *counters = tables.tap(tap);
+        }
+        let spilled = self.taps.iter().map(|tap| tap.table_full + tap.slot_busy).sum();
+        let result = self.spill.sweep(tables, spilled, &mut sweep);
+        self.ledger.qps.choose();
+        result
+    }
+
+    /// What the last sweep found.
+    pub fn view(&self) -> View {
+        let mut devices: Vec<_> = (0..usize::from(self.options.devices))
+            .map(|device| DeviceFigures { flows: 0, evicted: self.ledger.evicted(device) })
+            .collect();
+        for tap in self.ledger.qps.taps() {
+            if let Some(device) = devices.get_mut(usize::from(tap / 2)) {
+                device.flows += 1;
+            }
+        }
+        View {
+            taps: self.taps.clone(),
+            devices,
+            peers: self.ledger.peers.pairs().to_vec(),
+            qps: self.ledger.qps.series().collect(),
+            busy_records: self.ledger.busy,
+            unplaced_packets: self.ledger.unplaced,
+        }
+    }
+
+    /// Every record; those of the fallback map last, so that the PSNs of a flow come from its slot.
+    pub(super) fn records(&self) -> impl Iterator<Item = Record<'_>> {
+        self.narrow.iter().chain(self.wide.iter()).chain(self.spill.iter())
+    }
+}

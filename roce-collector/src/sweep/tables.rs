@@ -1,0 +1,90 @@
+//! Where records come from.
+
+use roce_common::flow::{FlowCold, FlowKey, FlowSlot, NarrowKey, SpillCount, SpillKey, WideKey};
+use roce_common::tap::TapCounters;
+
+use crate::bpf::{Datapath, DatapathError, FlowTable};
+
+/// One table of records, which others change at any time.
+pub trait RecordSource<K> {
+    /// Number of slots.
+    fn len(&self) -> usize;
+
+    /// Whether there is no slot.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// A slot as it is in this moment, perhaps in the middle of an update; `None` past the end.
+    fn slot(&self, index: usize) -> Option<FlowSlot<K>>;
+
+    /// One consistent state of a record; `None` when it is updated too quickly.
+    fn read(&self, index: usize) -> Option<(FlowSlot<K>, FlowCold)>;
+
+    /// Takes a record out if it is still as `expected`; its last state.
+    fn evict(&self, index: usize, expected: &FlowSlot<K>) -> Option<(FlowSlot<K>, FlowCold)>;
+}
+
+/// All that the kernel programs write.
+pub trait Tables {
+    /// Records of IPv4 flows.
+    fn narrow(&self) -> &dyn RecordSource<NarrowKey>;
+
+    /// Records of IPv6, UD and RoCEv1 flows.
+    fn wide(&self) -> &dyn RecordSource<WideKey>;
+
+    /// Counters of a tap, summed over all CPUs.
+    fn tap(&self, tap: u8) -> TapCounters;
+
+    /// Entries of the fallback map with what they have counted so far.
+    ///
+    /// # Errors
+    /// When the map cannot be read.
+    fn spilled(&self) -> Result<Vec<(SpillKey, SpillCount)>, DatapathError>;
+
+    /// Removes an entry of the fallback map.
+    ///
+    /// # Errors
+    /// When the map cannot be changed.
+    fn remove_spilled(&mut self, key: &SpillKey) -> Result<(), DatapathError>;
+}
+
+impl<K: FlowKey> RecordSource<K> for FlowTable<K> {
+    fn len(&self) -> usize {
+        self.len()
+    }
+
+    fn slot(&self, index: usize) -> Option<FlowSlot<K>> {
+        self.slot(index)
+    }
+
+    fn read(&self, index: usize) -> Option<(FlowSlot<K>, FlowCold)> {
+        self.read(index)
+    }
+
+    fn evict(&self, index: usize, expected: &FlowSlot<K>) -> Option<(FlowSlot<K>, FlowCold)> {
+        self.evict(index, expected)
+    }
+}
+
+impl Tables for Datapath {
+    fn narrow(&self) -> &dyn RecordSource<NarrowKey> {
+        &self.narrow
+    }
+
+    fn wide(&self) -> &dyn RecordSource<WideKey> {
+        &self.wide
+    }
+
+    fn tap(&self, tap: u8) -> TapCounters {
+        self.taps.read(tap)
+    }
+
+    fn spilled(&self) -> Result<Vec<(SpillKey, SpillCount)>, DatapathError> {
+        self.spill.entries()
+    }
+
+    fn remove_spilled(&mut self, key: &SpillKey) -> Result<(), DatapathError> {
+        self.spill.remove(key)
+    }
+}
