@@ -18,8 +18,9 @@ pub mod setting {
     pub const MARKING: &str = "MARKING";
 }
 
-/// Slots that are looked at for one packet.
-pub const MAX_PROBES: u32 = 16;
+/// Slots that are looked at for one packet. At a load of two thirds one flow in 30,000 finds none; with 16
+/// it would be one in 200. All but new flows stand in the first few.
+pub const MAX_PROBES: u32 = 64;
 
 /// Home slots for `max_flows` records, which then fill two thirds of them.
 pub const fn home_slots(max_flows: u32) -> u32 {

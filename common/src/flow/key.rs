@@ -205,7 +205,8 @@ impl NarrowKey {
     /// Whether a packet's record is in the narrow table.
     #[inline(always)]
     pub fn fits(packet: &RocePacket) -> bool {
-        packet.family == AddressFamily::V4 && !packet.bth.opcode().has_deth()
+        packet.family == AddressFamily::V4
+            && !matches!(packet.bth.opcode().transport(), Transport::Ud)
     }
 
     /// Key of a packet whose wide key is known; `None` when it does not fit.

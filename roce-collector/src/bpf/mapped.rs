@@ -1,7 +1,8 @@
 //! A BPF array map in this process's memory.
 
 use super::DatapathError;
-use aya::maps::{Map, MapData};
+use aya::Ebpf;
+use aya::maps::Map;
 use memmap2::{MmapOptions, MmapRaw};
 use std::marker::PhantomData;
 use std::os::fd::{AsFd, AsRawFd};
@@ -15,19 +16,17 @@ pub(super) struct MappedArray<T> {
 }
 
 impl<T: Copy> MappedArray<T> {
-    /// Maps `len` values of `map`.
-    pub(super) fn new(map: Map, name: &'static str, len: usize) -> Result<Self, DatapathError> {
-        let Map::Array(data) = map else { return Err(DatapathError::Missing(name)) };
-        Self::of_data(&data, name, len)
-    }
-
-    fn of_data(data: &MapData, name: &'static str, len: usize) -> Result<Self, DatapathError> {
+    /// Maps `len` values of the map `name`. The map stays in `ebpf`, whose programs need it when they
+    /// are loaded.
+    pub(super) fn new(ebpf: &Ebpf, name: &'static str, len: usize) -> Result<Self, DatapathError> {
         const { assert!(size_of::<T>() % 8 == 0, "array values lie at multiples of 8") };
+        let Some(Map::Array(map)) = ebpf.map(name) else {
+            return Err(DatapathError::Missing(name));
+        };
         let bytes = len * size_of::<T>();
-        // The mapping keeps the map alive, so the map's own descriptor may be closed.
         let memory = MmapOptions::new()
             .len(bytes)
-            .map_raw(data.fd().as_fd().as_raw_fd())
+            .map_raw(map.fd().as_fd().as_raw_fd())
             .map_err(|source| DatapathError::Map { map: name, bytes, source })?;
         Ok(Self { memory, len, values: PhantomData })
     }

@@ -110,13 +110,11 @@ impl Datapath {
             .load(OBJECT)
             .map_err(DatapathError::Load)?;
 
-        let mut take = |name| take_map(&mut ebpf, name);
-        let narrow =
-            FlowTable::new(take("NARROW_SLOTS")?, take("NARROW_COLD")?, narrow_len as usize)?;
-        let wide = FlowTable::new(take("WIDE_SLOTS")?, take("WIDE_COLD")?, wide_len as usize)?;
-        let tap_table = TapTable::new(take("TAPS")?.0, taps as usize, cpus)?;
-        let spill = SpillMap::new(take("SPILL")?.0, SPILL_ENTRIES as usize)?;
-        let interfaces = Array::try_from(take("INTERFACES")?.0)
+        let narrow = FlowTable::new(&ebpf, "NARROW_SLOTS", "NARROW_COLD", narrow_len as usize)?;
+        let wide = FlowTable::new(&ebpf, "WIDE_SLOTS", "WIDE_COLD", wide_len as usize)?;
+        let tap_table = TapTable::new(&ebpf, taps as usize, cpus)?;
+        let spill = SpillMap::new(take_map(&mut ebpf, "SPILL")?, SPILL_ENTRIES as usize)?;
+        let interfaces = Array::try_from(take_map(&mut ebpf, "INTERFACES")?)
             .map_err(|source| DatapathError::Access { map: "INTERFACES", source })?;
         Ok(Self { ebpf, narrow, wide, taps: tap_table, spill, interfaces })
     }
@@ -133,8 +131,8 @@ impl Datapath {
     }
 }
 
-fn take_map(ebpf: &mut Ebpf, name: &'static str) -> Result<(Map, &'static str), DatapathError> {
-    ebpf.take_map(name).map(|map| (map, name)).ok_or(DatapathError::Missing(name))
+fn take_map(ebpf: &mut Ebpf, name: &'static str) -> Result<Map, DatapathError> {
+    ebpf.take_map(name).ok_or(DatapathError::Missing(name))
 }
 
 /// The policy as the kernel reads it.

@@ -68,18 +68,12 @@ impl Datapath {
         result.map_err(|source| DatapathError::Program { name, source })
     }
 
-    /// Runs the program of a hook `repeat` times on a frame of at least 14 bytes.
+    /// Runs the verified program of a hook `repeat` times on a frame of at least 14 bytes.
     ///
     /// # Errors
     ///
-    /// When the kernel refuses the program or the frame.
-    pub fn run(
-        &mut self,
-        hook: Hook,
-        frame: &[u8],
-        repeat: u32,
-    ) -> Result<RunResult, DatapathError> {
-        self.verify(hook)?;
+    /// When the program is not loaded, or the kernel refuses the frame.
+    pub fn run(&self, hook: Hook, frame: &[u8], repeat: u32) -> Result<RunResult, DatapathError> {
         let name = hook.program();
         // The kernel may give a frame back with more room than it was given.
         let mut data_out = vec![0; frame.len() + 512];

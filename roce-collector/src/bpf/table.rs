@@ -2,7 +2,7 @@
 
 use super::DatapathError;
 use super::mapped::MappedArray;
-use aya::maps::Map;
+use aya::Ebpf;
 use roce_common::flow::{FlowCold, FlowKey, FlowSlot, SlotLock};
 use std::hint::spin_loop;
 use std::ptr::addr_of_mut;
@@ -23,13 +23,14 @@ pub struct FlowTable<K> {
 
 impl<K: FlowKey> FlowTable<K> {
     pub(super) fn new(
-        slots: (Map, &'static str),
-        cold: (Map, &'static str),
+        ebpf: &Ebpf,
+        slots: &'static str,
+        cold: &'static str,
         len: usize,
     ) -> Result<Self, DatapathError> {
         Ok(Self {
-            slots: MappedArray::new(slots.0, slots.1, len)?,
-            cold: MappedArray::new(cold.0, cold.1, len)?,
+            slots: MappedArray::new(ebpf, slots, len)?,
+            cold: MappedArray::new(ebpf, cold, len)?,
         })
     }
 

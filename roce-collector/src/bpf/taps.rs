@@ -2,7 +2,7 @@
 
 use super::DatapathError;
 use super::mapped::MappedArray;
-use aya::maps::Map;
+use aya::Ebpf;
 use roce_common::tap::TapCounters;
 
 /// Counters of all taps.
@@ -13,8 +13,8 @@ pub struct TapTable {
 }
 
 impl TapTable {
-    pub(super) fn new(map: Map, taps: usize, cpus: usize) -> Result<Self, DatapathError> {
-        Ok(Self { counters: MappedArray::new(map, "TAPS", taps * cpus)?, cpus })
+    pub(super) fn new(ebpf: &Ebpf, taps: usize, cpus: usize) -> Result<Self, DatapathError> {
+        Ok(Self { counters: MappedArray::new(ebpf, "TAPS", taps * cpus)?, cpus })
     }
 
     /// Number of taps.

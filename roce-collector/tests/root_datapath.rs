@@ -1,0 +1,278 @@
+//! The kernel programs, one frame at a time (`BPF_PROG_TEST_RUN`). Needs root: fails without.
+//!
+//! What the programs count must equal what the same parser and the same records count in user space,
+//! for every frame that the scenarios and captures have.
+
+use roce_collector::bpf::{Datapath, DatapathOptions, FlowTable, Hook};
+use roce_collector::capture::{CaptureReader, LinkType};
+use roce_collector::flow::{RecordSnapshot, RecordTotals};
+use roce_collector::read::FlowStore;
+use roce_common::flow::{FlowKey, WideKey};
+use roce_common::marking::MarkingPolicy;
+use roce_common::tap::TapCounters;
+use roce_common::wire::{Parsed, SliceReader, parse_ethernet};
+use roce_testkit::packet::{Opcode, Packet};
+use roce_testkit::scenario::{self, ManyFlows};
+use std::collections::BTreeMap;
+use std::fmt::Debug;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::{fs, thread};
+
+const POLICY: MarkingPolicy = MarkingPolicy::DEFAULT;
+const PASS: u32 = 2;
+const NEXT: u32 = u32::MAX;
+
+type Records = BTreeMap<String, RecordTotals>;
+
+fn load(max_flows: u32, hook: Hook) -> Datapath {
+    let options = DatapathOptions { max_flows, interfaces: 1, marking: POLICY };
+    let mut datapath =
+        Datapath::load(&options).expect("this test needs root and BPF: run it with sudo");
+    datapath.verify(hook).expect("the verifier accepts the program");
+    datapath
+}
+
+fn name(key: &WideKey, tap: u8) -> String {
+    let key = WideKey { tagged_qp: key.tagged_qp & 0x0fff_ffff | u32::from(tap) << 28, ..*key };
+    format!("{key:?}")
+}
+
+fn add_table<K: FlowKey + Into<WideKey> + Debug>(table: &FlowTable<K>, records: &mut Records) {
+    for index in 0..table.len() {
+        let (slot, cold) = table.read(index).expect("nobody else writes");
+        if slot.key.tag().is_some() {
+            let now = RecordSnapshot::of(&slot, &cold, &POLICY);
+            let mut totals = RecordTotals::default();
+            totals.advance(&RecordSnapshot::default(), &now);
+            let before = records.insert(format!("{:?}", slot.key.into()), totals);
+            assert!(before.is_none(), "two records of {:?}", slot.key);
+        }
+    }
+}
+
+fn kernel_records(datapath: &Datapath) -> Records {
+    let mut records = Records::new();
+    add_table(&datapath.narrow, &mut records);
+    add_table(&datapath.wide, &mut records);
+    records
+}
+
+/// What user space counts for the same frames.
+fn expected(frames: &[&Vec<u8>], tap: u8) -> (Records, TapCounters) {
+    let mut store = FlowStore::new(1 << 20, POLICY);
+    let mut counters = TapCounters::default();
+    for &frame in frames {
+        match parse_ethernet(&SliceReader(frame)) {
+            Parsed::NotRoce => {}
+            Parsed::Malformed(reason) => counters.count_reason(reason),
+            Parsed::Roce(packet) => {
+                counters.count(&packet);
+                let key = WideKey::of(&SliceReader(frame), &packet).expect("parsed from it");
+                store.count(&key, &packet, None);
+            }
+        }
+    }
+    let records = store.into_totals().into_iter();
+    (records.map(|(key, totals, _)| (name(&key, tap), totals)).collect(), counters)
+}
+
+fn assert_same_counters(kernel: &TapCounters, expected: &TapCounters, what: &str) {
+    assert_eq!(kernel.marking, expected.marking, "{what}: marking");
+    assert_eq!(kernel.opcode, expected.opcode, "{what}: opcodes");
+    assert_eq!(kernel.wire_bytes, expected.wire_bytes, "{what}: bytes");
+    assert_eq!(kernel.v1_packets, expected.v1_packets, "{what}: RoCEv1");
+    assert_eq!(kernel.data_pcp, expected.data_pcp, "{what}: PCP");
+    assert_eq!(kernel.nak, expected.nak, "{what}: NAKs");
+    assert_eq!(kernel.reason, expected.reason, "{what}: reasons");
+    assert_eq!((kernel.table_full, kernel.slot_busy, kernel.other_packets), (0, 0, 0), "{what}");
+}
+
+/// Runs frames through every hook and compares.
+fn check(what: &str, frames: &[Vec<u8>]) {
+    for hook in Hook::ALL {
+        let datapath = load(4096, hook);
+        // The kernel makes no skb of an IP packet without a whole header.
+        let shortest = if hook == Hook::Xdp || hook == Hook::XdpFrags { 14 } else { 34 };
+        let frames: Vec<_> = frames.iter().filter(|frame| frame.len() >= shortest).collect();
+        for &frame in &frames {
+            let result = datapath.run(hook, frame, 1).expect("the frame runs");
+            let verdict = if hook.program().starts_with("roce_xdp") { PASS } else { NEXT };
+            assert_eq!(result.verdict, verdict, "{what}: {hook:?} must pass every frame on");
+            assert_eq!(&result.frame, frame, "{what}: {hook:?} must not change a frame");
+        }
+        let (records, counters) = expected(&frames, hook.tap());
+        let what = format!("{what} at {hook:?}");
+        assert_same_counters(&datapath.taps.read(hook.tap()), &counters, &what);
+        let kernel = kernel_records(&datapath);
+        assert_eq!(kernel.keys().collect::<Vec<_>>(), records.keys().collect::<Vec<_>>(), "{what}");
+        for (key, totals) in &records {
+            assert_eq!(&kernel[key], totals, "{what}: {key}");
+        }
+    }
+}
+
+fn captures(folder: &Path, found: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).expect("testdata is in the repository").flatten() {
+        let path = entry.path();
+        if path.is_dir() {
+            captures(&path, found);
+        } else if path.to_string_lossy().contains(".pcap") {
+            found.push(path);
+        }
+    }
+}
+
+#[test]
+fn root_scenarios_count_as_in_user_space() {
+    let frames: Vec<_> = scenario::all()
+        .iter()
+        .flat_map(|scenario| scenario.frames.iter().map(|frame| frame.bytes.clone()))
+        .collect();
+    assert!(frames.len() > 500, "{} frames", frames.len());
+    check("scenarios", &frames);
+}
+
+#[test]
+fn root_captures_count_as_in_user_space() {
+    let mut paths = Vec::new();
+    captures(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../testdata/captures"), &mut paths);
+    assert!(paths.len() > 30, "{} captures", paths.len());
+    let mut frames = Vec::new();
+    for path in paths {
+        let mut reader = CaptureReader::open(&path).expect("a good capture");
+        let mut taken = 0;
+        while let Ok(Some(frame)) = reader.next_frame() {
+            if frame.link_type == LinkType::Ethernet && frame.data.len() >= 34 && taken < 2000 {
+                frames.push(frame.data.to_vec());
+                taken += 1;
+            }
+        }
+    }
+    assert!(frames.len() > 5000, "{} frames", frames.len());
+    check("captures", &frames);
+}
+
+#[test]
+fn root_every_opcode_counts_as_in_user_space() {
+    let frames: Vec<_> = (0..=255)
+        .map(|code| Packet::new(Opcode(code)).dest_qp(7).payload_len(64).build())
+        .collect();
+    check("every opcode byte", &frames);
+}
+
+#[test]
+fn root_frames_cut_at_every_length_count_as_in_user_space() {
+    let whole = Packet::new(Opcode::RC_RDMA_WRITE_ONLY).dest_qp(7).payload_len(8).build();
+    let frames: Vec<_> = (14..=whole.len()).map(|len| whole[..len].to_vec()).collect();
+    check("a cut frame", &frames);
+}
+
+#[test]
+fn root_a_full_table_loses_no_packet() {
+    const FLOWS: u32 = 200_000;
+    let datapath = load(131_072, Hook::Xdp);
+    let slots = datapath.narrow.len();
+    for frame in ManyFlows::new(FLOWS, u64::from(FLOWS), 64) {
+        datapath.run(Hook::Xdp, &frame, 1).expect("the frame runs");
+    }
+    let counters = datapath.taps.read(0);
+    let records = kernel_records(&datapath);
+    let spilled = datapath.spill.entries().expect("readable");
+    let in_slots: u64 = records.values().map(|totals| totals.packets).sum();
+    let in_spill: u64 = spilled.iter().map(|(_, count)| count.packets).sum();
+    assert_eq!(counters.packets(), u64::from(FLOWS));
+    assert_eq!(counters.table_full, u64::from(FLOWS) - in_slots);
+    assert_eq!(in_slots + in_spill + counters.other_packets, u64::from(FLOWS));
+    assert!(records.len() > 131_072, "a table for 131072 holds at least as many");
+    assert!(counters.table_full > 0, "200000 flows fit nowhere else");
+    assert_eq!(datapath.narrow.len(), slots);
+}
+
+#[test]
+fn root_a_small_table_fills_the_fallback_and_then_counts_without_flow() {
+    const FLOWS: u32 = 20_000;
+    let datapath = load(64, Hook::Xdp);
+    let frames: Vec<_> = ManyFlows::new(FLOWS, u64::from(FLOWS), 64).collect();
+    for frame in &frames {
+        datapath.run(Hook::Xdp, frame, 1).expect("the frame runs");
+    }
+    let counters = datapath.taps.read(0);
+    let in_slots: u64 = kernel_records(&datapath).values().map(|totals| totals.packets).sum();
+    let spilled = datapath.spill.entries().expect("readable");
+    let in_spill: u64 = spilled.iter().map(|(_, count)| count.packets).sum();
+    assert!(counters.other_packets > 0);
+    assert_eq!(in_slots + in_spill + counters.other_packets, u64::from(FLOWS));
+    let bytes: u64 = frames.iter().map(|frame| frame.len() as u64).sum();
+    assert_eq!(counters.wire_bytes, bytes);
+}
+
+#[test]
+fn root_removed_records_make_room_and_nothing_is_lost() {
+    const FLOWS: u32 = 3000;
+    let datapath = load(4096, Hook::Xdp);
+    let frames: Vec<_> = ManyFlows::new(FLOWS, u64::from(FLOWS), 64).collect();
+    let mut evicted = 0;
+    for round in 0..5 {
+        for frame in &frames {
+            datapath.run(Hook::Xdp, frame, 1).expect("the frame runs");
+        }
+        for index in (round % 2..datapath.narrow.len()).step_by(2) {
+            let slot = datapath.narrow.slot(index).expect("inside");
+            if slot.key.tag().is_some() {
+                let (last, _) = datapath.narrow.evict(index, &slot).expect("it did not change");
+                evicted += u64::from(last.packets);
+            }
+        }
+    }
+    let kept: u64 = kernel_records(&datapath).values().map(|totals| totals.packets).sum();
+    assert_eq!(evicted + kept, 5 * u64::from(FLOWS));
+    assert_eq!(datapath.taps.read(0).table_full, 0);
+}
+
+#[test]
+fn root_two_cpus_on_one_flow_and_a_reader_lose_nothing() {
+    const REPEAT: u32 = 2_000_000;
+    let datapath = load(4096, Hook::Xdp);
+    let frames = [
+        Packet::new(Opcode::RC_RDMA_WRITE_MIDDLE).dest_qp(7).payload_len(1024).build(),
+        Packet::new(Opcode::RC_RDMA_WRITE_LAST).dest_qp(7).payload_len(100).build(),
+    ];
+    let done = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let writers: Vec<_> = frames
+            .iter()
+            .map(|frame| scope.spawn(|| datapath.run(Hook::Xdp, frame, REPEAT).expect("it runs")))
+            .collect();
+        let reader = scope.spawn(|| {
+            let mut last = 0;
+            let mut reads = 0_u64;
+            while !done.load(Ordering::Relaxed) {
+                for index in 0..datapath.narrow.len() {
+                    let taken = datapath.narrow.slot(index).is_some_and(|s| s.key.tag().is_some());
+                    if taken && let Some((slot, cold)) = datapath.narrow.read(index) {
+                        let run = slot.open_run(&cold);
+                        let booked: u32 = cold.opcodes.iter().sum();
+                        assert_eq!(booked + run.packets, slot.packets, "one consistent state");
+                        assert!(slot.packets >= last);
+                        last = slot.packets;
+                        reads += 1;
+                    }
+                }
+            }
+            reads
+        });
+        for writer in writers {
+            writer.join().expect("no panic");
+        }
+        done.store(true, Ordering::Relaxed);
+        assert!(reader.join().expect("no torn state") > 0);
+    });
+    let records = kernel_records(&datapath);
+    let spilled = datapath.spill.entries().expect("readable");
+    let in_slots: u64 = records.values().map(|totals| totals.packets).sum();
+    let in_spill: u64 = spilled.iter().map(|(_, count)| count.packets).sum();
+    assert_eq!(in_slots + in_spill, 2 * u64::from(REPEAT));
+    assert_eq!(datapath.taps.read(0).packets(), 2 * u64::from(REPEAT));
+    assert_eq!(datapath.taps.read(0).slot_busy, in_spill);
+}
