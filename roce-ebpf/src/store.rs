@@ -148,29 +148,34 @@ impl<K: FlowKey + 'static> Table<K> {
     }
 
     /// Index of the slot of `key`, or of the first free one where it may be put; else [`NOWHERE`].
+    ///
+    /// Two walks, because a place that is remembered on the way to another one doubles the states that
+    /// the verifier follows. The second is for new flows only.
     #[inline(always)]
     fn find(&self, key: &K, home: u32) -> u32 {
-        let mut index = home;
-        let mut free = NOWHERE;
-        for _ in 0..MAX_PROBES {
-            let Some(slot) = self.slots.get_ptr_mut(index) else { break };
+        let found = self.first(home, |other| other.is_same(key), |word| word == K::EMPTY);
+        if found != NOWHERE {
+            return found;
+        }
+        self.first(home, |other| other.tag().is_none(), |_| false)
+    }
+
+    /// Index of the first slot from `home` on whose key is `wanted`, before one that is the `end`.
+    #[inline(always)]
+    fn first(&self, home: u32, wanted: impl Fn(&K) -> bool, end: impl Fn(u32) -> bool) -> u32 {
+        for step in 0..MAX_PROBES {
+            let index = home + step;
+            let Some(slot) = self.slots.get_ptr(index) else { break };
             // SAFETY: as in `holds`.
-            let found = unsafe { &(*slot).key };
-            if found.is_same(key) {
-                free = index;
+            let key = unsafe { &(*slot).key };
+            if wanted(key) {
+                return index;
+            }
+            if end(key.tagged_qp()) {
                 break;
             }
-            if found.tag().is_none() {
-                if free == NOWHERE {
-                    free = index;
-                }
-                if found.tagged_qp() == K::EMPTY {
-                    break;
-                }
-            }
-            index += 1;
         }
-        free
+        NOWHERE
     }
 }
 
