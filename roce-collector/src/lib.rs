@@ -4,6 +4,8 @@ pub mod attach;
 pub mod bpf;
 pub mod capture;
 pub mod cli;
+pub mod export;
 pub mod flow;
+pub mod http;
 pub mod read;
 pub mod sweep;

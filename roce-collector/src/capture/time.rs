@@ -3,7 +3,8 @@
 use std::fmt;
 use std::time::{Duration, SystemTime};
 
-use serde::{Serialize, Serializer};
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 const NANOS_PER_SEC: u64 = 1_000_000_000;
 
@@ -41,6 +42,15 @@ impl fmt::Display for Timestamp {
 impl Serialize for Timestamp {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Timestamp {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        let time = humantime::parse_rfc3339(&text).map_err(D::Error::custom)?;
+        let since_epoch = time.duration_since(SystemTime::UNIX_EPOCH).map_err(D::Error::custom)?;
+        u64::try_from(since_epoch.as_nanos()).map(Self).map_err(D::Error::custom)
     }
 }
 

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-use super::{MarkingArgs, read};
+use super::{MarkingArgs, qp_number, read};
 use crate::read::FlowFilter;
 
 /// What RoCE packets say about a fabric
@@ -95,19 +95,6 @@ impl FilterArgs {
     }
 }
 
-fn qp_number(text: &str) -> Result<u32, String> {
-    const MAX: u32 = 0x00ff_ffff;
-    let hexadecimal = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X"));
-    let number = match hexadecimal {
-        Some(digits) => u32::from_str_radix(digits, 16),
-        None => text.parse(),
-    };
-    let number = number.ok().filter(|number| *number <= MAX);
-    number.ok_or_else(|| {
-        format!("expected a queue pair number from 0 to {MAX}, or from 0x0 to {MAX:#x}")
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -116,14 +103,5 @@ mod tests {
     #[test]
     fn the_command_line_is_sound() {
         Trace::command().debug_assert();
-    }
-
-    #[test]
-    fn queue_pairs_in_both_notations() {
-        assert_eq!(qp_number("69"), Ok(69));
-        assert_eq!(qp_number("0x45"), Ok(69));
-        for bad in ["", "0x", "45h", "-1", "16777216", "0x1000000"] {
-            assert!(qp_number(bad).is_err(), "{bad:?}");
-        }
     }
 }

@@ -74,7 +74,6 @@ pub struct FlowReport {
     /// Path MTU: not learnt yet.
     pub pmtu: Option<u32>,
     /// When the last packet was seen.
-    #[serde(with = "rfc3339")]
     pub last_seen: Option<Timestamp>,
 }
 
@@ -272,35 +271,6 @@ fn udp_source_ports(flow: &Flow<'_>) -> Option<u64> {
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
 const fn is_zero(count: &u64) -> bool {
     *count == 0
-}
-
-/// Times as RFC 3339 with nanoseconds.
-mod rfc3339 {
-    use std::time::{Duration, SystemTime};
-
-    use serde::de::Error;
-    use serde::{Deserialize, Deserializer, Serialize, Serializer};
-
-    use crate::capture::Timestamp;
-
-    #[expect(clippy::ref_option, reason = "serde passes a reference")]
-    pub(super) fn serialize<S: Serializer>(
-        time: &Option<Timestamp>,
-        serializer: S,
-    ) -> Result<S::Ok, S::Error> {
-        time.serialize(serializer)
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
-        deserializer: D,
-    ) -> Result<Option<Timestamp>, D::Error> {
-        let Some(text) = Option::<String>::deserialize(deserializer)? else {
-            return Ok(None);
-        };
-        let time = humantime::parse_rfc3339(&text).map_err(D::Error::custom)?;
-        let since_epoch = time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or(Duration::ZERO);
-        Ok(u64::try_from(since_epoch.as_nanos()).ok().map(Timestamp::from_nanos))
-    }
 }
 
 #[cfg(test)]

@@ -78,6 +78,6 @@ impl Durations {
     /// Classes by upper bound, the last without one. Each counts only its own.
     pub fn classes(&self) -> Vec<(f64, u64)> {
         let classes = Self::BOUNDS.into_iter().zip(self.counts);
-        classes.chain([(f64::MAX, self.beyond)]).collect()
+        classes.chain([(f64::INFINITY, self.beyond)]).collect()
     }
 }

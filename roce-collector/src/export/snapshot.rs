@@ -1,0 +1,98 @@
+//! Everything one scrape is rendered from.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use roce_common::marking::MarkingPolicy;
+use roce_common::tap::TapCounters;
+
+use crate::sweep::{Durations, View};
+
+/// The state of the collector after a sweep.
+#[derive(Clone, Debug, Default)]
+pub struct Snapshot {
+    /// Figures of the sweep.
+    pub view: Arc<View>,
+    /// Names of the interfaces, by their place in the list.
+    pub interfaces: Arc<[String]>,
+    /// What is attached to each tap: two for each interface, ingress and egress.
+    pub hooks: Vec<Option<HookLabel>>,
+    /// Expected marking.
+    pub marking: MarkingPolicy,
+    /// Share of the packets of the NIC that the hooks see, by interface; `None` where it is not known.
+    pub visible_ratios: Vec<Option<f64>>,
+    /// How long the sweeps took.
+    pub durations: Durations,
+    /// Run time of the kernel programs, where it is measured.
+    pub programs: Vec<ProgramRuns>,
+}
+
+/// What a tap is attached by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HookLabel {
+    /// `xdp` or `tc`.
+    pub hook: &'static str,
+    /// `native`, `generic`, `tcx` or `clsact`.
+    pub mode: &'static str,
+}
+
+/// How often a kernel program ran and for how long.
+#[derive(Clone, Debug)]
+pub struct ProgramRuns {
+    /// Its name.
+    pub program: String,
+    /// Runs.
+    pub runs: u64,
+    /// Time of all of them.
+    pub time: Duration,
+}
+
+/// A tap that something is attached to.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Tap<'a> {
+    pub(super) device: &'a str,
+    pub(super) direction: &'static str,
+    pub(super) hook: HookLabel,
+    pub(super) counters: &'a TapCounters,
+}
+
+/// Name of the direction of a tap.
+pub(super) const fn direction(tap: u8) -> &'static str {
+    if tap.is_multiple_of(2) { "ingress" } else { "egress" }
+}
+
+impl Snapshot {
+    /// The taps that something is attached to.
+    pub(super) fn taps(&self) -> impl Iterator<Item = Tap<'_>> + Clone {
+        (0_u8..).zip(&self.hooks).zip(&self.view.taps).filter_map(|((tap, hook), counters)| {
+            let device = self.device(tap / 2)?;
+            Some(Tap { device, direction: direction(tap), hook: (*hook)?, counters })
+        })
+    }
+
+    /// The interfaces that something is attached to, with their place in the list.
+    pub(super) fn devices(&self) -> impl Iterator<Item = (usize, &str)> + Clone {
+        let devices = (0_u8..).zip(self.interfaces.iter());
+        devices
+            .filter(|(device, _)| self.is_attached(*device))
+            .map(|(device, name)| (usize::from(device), name.as_str()))
+    }
+
+    /// Name of an interface.
+    pub(super) fn device(&self, device: u8) -> Option<&str> {
+        self.interfaces.get(usize::from(device)).map(String::as_str)
+    }
+
+    pub(super) fn is_tap_attached(&self, tap: u8) -> bool {
+        self.hooks.get(usize::from(tap)).is_some_and(Option::is_some)
+    }
+
+    pub(super) fn is_attached(&self, device: u8) -> bool {
+        self.is_tap_attached(device * 2) || self.is_tap_attached(device * 2 + 1)
+    }
+
+    /// Whether anything is attached at all.
+    pub fn is_any_attached(&self) -> bool {
+        self.hooks.iter().any(Option::is_some)
+    }
+}

@@ -1,0 +1,141 @@
+//! The whole text for one fixed state, and what must not be there.
+
+use std::fs;
+use std::net::IpAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use roce_common::marking::MarkingPolicy;
+use roce_common::tap::TapCounters;
+
+use super::*;
+use crate::sweep::{Counts, DeviceFigures, Durations, PeerKey, QpKey, View};
+
+fn host(last: u8) -> IpAddr {
+    IpAddr::from([10, 0, 0, last])
+}
+
+fn tap() -> TapCounters {
+    let mut tap = TapCounters::default();
+    tap.marking[0][104] = 7; // data, DSCP 26, not ECN-capable
+    tap.marking[0][106] = 1000; // data, DSCP 26, ECT(0)
+    tap.marking[0][107] = 30; // data, DSCP 26, CE
+    tap.marking[1][2] = 5; // acknowledgements, DSCP 0, ECT(0)
+    tap.marking[2][192] = 3; // CNPs, DSCP 48
+    tap.opcode[0x07] = 1037;
+    tap.opcode[0x11] = 5;
+    tap.opcode[0x81] = 3;
+    tap.wire_bytes = 1_120_000;
+    tap.v1_packets = 1;
+    tap.nak[0] = 2;
+    tap.nak[6] = 1;
+    tap.reason[13] = 4;
+    tap.table_full = 11;
+    tap
+}
+
+fn counts(packets: u64) -> Counts {
+    Counts { packets, bytes: packets * 1000, ce: 30, cnps: 3, naks: 2, mismarked: 12 }
+}
+
+fn snapshot() -> Snapshot {
+    let mut durations = Durations::default();
+    durations.add(Duration::from_millis(2));
+    durations.add(Duration::from_secs(2));
+    let qp = QpKey { tap: 0, src: host(1), dst: host(2), dst_qp: 0x45 };
+    let view = View {
+        taps: vec![tap(), tap(), tap(), tap()],
+        devices: vec![DeviceFigures { flows: 2, evicted: 9 }; 2],
+        peers: vec![
+            (PeerKey { device: 0, ends: Some((host(1), host(2))) }, counts(1000)),
+            (PeerKey { device: 0, ends: None }, counts(45)),
+            (PeerKey { device: 1, ends: Some((host(8), host(9))) }, counts(77)),
+        ],
+        qps: vec![(qp, counts(900)), (QpKey { tap: 1, ..qp }, counts(44))],
+        busy_records: 1,
+        unplaced_packets: 0,
+    };
+    Snapshot {
+        view: Arc::new(view),
+        interfaces: ["eth\"0".to_owned(), "eth1".to_owned()].into(),
+        hooks: vec![Some(HookLabel { hook: "xdp", mode: "native" }), None, None, None],
+        marking: MarkingPolicy::DEFAULT,
+        visible_ratios: vec![Some(0.25), None],
+        durations,
+        programs: Vec::new(),
+    }
+}
+
+fn golden() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../testdata/metrics/ingress_only.txt")
+}
+
+#[test]
+fn the_whole_text() {
+    let text = render(&Arc::new(snapshot()), Format::OpenMetrics).unwrap();
+    let text = text.replace(env!("ROCE_REVISION"), "REVISION");
+    let expected = fs::read_to_string(golden()).unwrap();
+    assert!(text == expected, "{} differs from:\n{text}", golden().display());
+}
+
+#[test]
+fn what_is_not_attached_has_no_series() {
+    let text = render(&Arc::new(snapshot()), Format::OpenMetrics).unwrap();
+    assert!(!text.contains("egress") && !text.contains("eth1"), "{text}");
+    let nothing = Snapshot { hooks: vec![None; 4], ..snapshot() };
+    let text = render(&Arc::new(nothing), Format::OpenMetrics).unwrap();
+    let series: Vec<_> = text.lines().filter(|line| !line.starts_with('#')).collect();
+    assert!(series.iter().all(|line| line.starts_with("roce_collector_")), "{series:?}");
+}
+
+#[test]
+fn unchecked_marks_have_no_series() {
+    let any = MarkingPolicy::ANY;
+    let marking =
+        MarkingPolicy { data_dscp: any, ack_dscp: any, ect_required: 0, ..snapshot().marking };
+    let text = render(&Arc::new(Snapshot { marking, ..snapshot() }), Format::OpenMetrics).unwrap();
+    let kinds: Vec<_> = text.lines().filter(|line| line.contains("kind=")).collect();
+    assert_eq!(kinds.len(), 1, "{kinds:?}");
+    assert!(kinds[0].contains("kind=\"cnp_dscp\""), "{kinds:?}");
+}
+
+#[test]
+fn run_times_are_there_when_they_are_measured() {
+    let runs =
+        ProgramRuns { program: "roce_xdp".to_owned(), runs: 12, time: Duration::from_millis(1500) };
+    let measured = Snapshot { programs: vec![runs], ..snapshot() };
+    let text = render(&Arc::new(measured), Format::OpenMetrics).unwrap();
+    assert!(
+        text.contains("roce_collector_ebpf_run_seconds_total{program=\"roce_xdp\"} 1.5\n"),
+        "{text}"
+    );
+    assert!(text.contains("roce_collector_ebpf_runs_total{program=\"roce_xdp\"} 12\n"), "{text}");
+}
+
+#[test]
+fn the_form_follows_the_accept_header() {
+    let prometheus =
+        "application/openmetrics-text;version=1.0.0;q=0.5,text/plain;version=0.0.4;q=0.3";
+    assert_eq!(Format::accepted(Some(prometheus)), Format::OpenMetrics);
+    assert_eq!(Format::accepted(None), Format::OpenMetrics);
+    assert_eq!(Format::accepted(Some("*/*")), Format::OpenMetrics);
+    assert_eq!(Format::accepted(Some("text/plain;version=0.0.4")), Format::Prometheus);
+    let text = render(&Arc::new(snapshot()), Format::Prometheus).unwrap();
+    assert!(
+        text.contains("# TYPE roce_packets_total counter\n") && !text.contains("# EOF"),
+        "{text}"
+    );
+}
+
+#[test]
+fn thousands_of_pairs_take_little_time() {
+    let ends = |index: u32| Some((IpAddr::from(index.to_be_bytes()), host(1)));
+    let peers =
+        (0..4096).map(|index| (PeerKey { device: 0, ends: ends(index) }, counts(index.into())));
+    let view = View { peers: peers.collect(), ..(*snapshot().view).clone() };
+    let snapshot = Arc::new(Snapshot { view: Arc::new(view), ..snapshot() });
+    let start = std::time::Instant::now();
+    let text = render(&snapshot, Format::OpenMetrics).unwrap();
+    assert!(text.lines().count() > 6 * 4096);
+    assert!(start.elapsed() < Duration::from_secs(1), "took {:?}", start.elapsed());
+}

@@ -1,0 +1,17 @@
+//! What the collector serves over HTTP. The only module that knows the server.
+//!
+//! | route | answer |
+//! |---|---|
+//! | `/metrics` | metrics of the last sweep |
+//! | `/healthz` | 200 while sweeps go on, else 503 |
+//! | `/readyz` | 200 while something is attached, else 503; says in words what is, and what it cannot see |
+//! | `/api/v1/flows` | flows in JSON; `?qp=`, `?peer=`, `?limit=` |
+
+mod flows;
+mod routes;
+mod server;
+mod status;
+
+pub use flows::{FlowsAnswer, FlowsQuestion, MAX_LIMIT};
+pub use server::serve;
+pub use status::{ServerState, Status};
