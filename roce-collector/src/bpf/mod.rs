@@ -3,6 +3,7 @@
 //! [`Datapath`] is the loaded object. Its tables are read by mmap, without a system call for each
 //! record; only the small fallback map is read entry by entry.
 
+mod attach;
 mod error;
 mod mapped;
 mod object;
@@ -11,6 +12,7 @@ mod spill;
 mod table;
 mod taps;
 
+pub use attach::{AttachRequest, Attachments, check};
 pub use error::DatapathError;
 pub use object::{Datapath, DatapathOptions};
 pub use run::{Hook, RunResult};
