@@ -10,7 +10,11 @@
 //! - [`tap`]: node-wide counters of one interface direction.
 //! - [`marking`]: which DSCP and ECN codepoints a fabric expects.
 #![no_std]
-#![deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+// The verifier refuses what can panic, and no captured byte may stop a reader.
+#![cfg_attr(
+    not(test),
+    deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)
+)]
 
 pub mod config;
 pub mod flow;

@@ -23,6 +23,7 @@ impl Psn {
     }
 
     /// The PSN `count` packets later.
+    #[must_use]
     #[inline(always)]
     pub const fn plus(self, count: u32) -> Self {
         Self::new(self.0.wrapping_add(count))
@@ -32,7 +33,7 @@ impl Psn {
     #[inline(always)]
     pub const fn distance_from(self, earlier: Self) -> i32 {
         // Moving bit 23 into the sign bit makes the shift back extend it.
-        ((self.0.wrapping_sub(earlier.0) << 8) as i32) >> 8
+        (self.0.wrapping_sub(earlier.0) << 8).cast_signed() >> 8
     }
 
     /// Whether `self` comes after `other`.

@@ -66,10 +66,10 @@ impl TapCounters {
         if packet.version == RoceVersion::V1 {
             self.v1_packets = self.v1_packets.wrapping_add(1);
         }
-        if let Some(tag) = packet.vlans.outer() {
-            if class as u8 == PacketClass::Data as u8 {
-                add(&mut self.data_pcp, tag.pcp() as usize, 1);
-            }
+        if class == PacketClass::Data
+            && let Some(tag) = packet.vlans.outer()
+        {
+            add(&mut self.data_pcp, tag.pcp() as usize, 1);
         }
         if packet.is_first_fragment {
             self.count_reason(ParseReason::FirstFragment);

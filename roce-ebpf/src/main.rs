@@ -20,28 +20,28 @@ use tap::Direction;
 
 /// Ingress of interfaces whose frames may span several buffers (MTU above one page).
 #[xdp(frags)]
-pub fn roce_xdp_frags(context: XdpContext) -> u32 {
+fn roce_xdp_frags(context: XdpContext) -> u32 {
     observe_xdp(&context, true);
     XDP_PASS
 }
 
 /// Ingress on kernels before 5.18 and drivers without multi-buffer XDP.
 #[xdp]
-pub fn roce_xdp(context: XdpContext) -> u32 {
+fn roce_xdp(context: XdpContext) -> u32 {
     observe_xdp(&context, false);
     XDP_PASS
 }
 
 /// Ingress where XDP is not to be had.
 #[classifier]
-pub fn roce_tc_ingress(context: TcContext) -> i32 {
+fn roce_tc_ingress(context: TcContext) -> i32 {
     observe_tc(&context, Direction::Ingress);
     TC_ACT_UNSPEC
 }
 
 /// Egress, which XDP does not see.
 #[classifier]
-pub fn roce_tc_egress(context: TcContext) -> i32 {
+fn roce_tc_egress(context: TcContext) -> i32 {
     observe_tc(&context, Direction::Egress);
     TC_ACT_UNSPEC
 }

@@ -71,10 +71,9 @@ pub fn account<'a, K: FlowKey>(
 ) -> SlotLock {
     let is_new_run = slot.run_class() != seen.class;
     let is_new_port = slot.source_port() != seen.source_port;
-    if is_new_run || is_new_port || seen.nak != NO_NAK || seen.excess_overhead != 0 {
-        if let Some(cold) = cold.cold() {
-            rare(slot, seen, marking, cold, is_new_run, is_new_port);
-        }
+    let is_rare = is_new_run || is_new_port || seen.nak != NO_NAK || seen.excess_overhead != 0;
+    if is_rare && let Some(cold) = cold.cold() {
+        rare(slot, seen, marking, cold, is_new_run, is_new_port);
     }
     let bytes = slot.wire_bytes().wrapping_add(seen.wire_bytes as u64);
     slot.bytes_and_port = bytes << 16 | seen.source_port as u64;

@@ -58,6 +58,7 @@ impl SlotLock {
     }
 
     /// State after a packet with `psn`.
+    #[must_use]
     #[inline(always)]
     pub const fn after(self, psn: Psn) -> Self {
         match self.highest_psn() {

@@ -28,8 +28,8 @@ static ROTATION: Array<Rotation> = Array::with_max_entries(1, 0);
 #[map]
 static TARGET: ProgramArray = ProgramArray::with_max_entries(1, 0);
 
-/// TTL, protocol and checksum of the IPv4 header, then the source address.
-const SOURCE: usize = 22;
+/// Source and destination address of the IPv4 header.
+const ADDRESSES: usize = 26;
 /// The first eight bytes of the BTH, the last four of which are the destination QP.
 const DEST_QP: usize = 42;
 /// The last four bytes of the BTH.
@@ -39,15 +39,15 @@ const FIRST_QP: u32 = 0x100;
 
 /// Makes the frame the next packet.
 ///
-/// Eight bytes are written at a time where the parser reads eight: a load that finds half of its bytes
-/// in a store not yet done waits for it, which no frame from a network card makes it do.
+/// Eight bytes are written at a time where a program reads eight: a load that finds half of its bytes in
+/// a store not yet done waits for it, which no frame from a network card makes it do.
 #[inline(always)]
 pub(crate) fn next(frame: &Frame) {
     let Some(rotation) = ROTATION.get_ptr_mut(0) else { return };
     // SAFETY: one benchmark at a time runs on one CPU.
     let rotation = unsafe { &mut *rotation };
-    let (Some(source), Some(dest_qp), Some(psn)) =
-        (frame.place::<8>(SOURCE), frame.place::<8>(DEST_QP), frame.place::<4>(PSN))
+    let (Some(addresses), Some(dest_qp), Some(psn)) =
+        (frame.place::<8>(ADDRESSES), frame.place::<8>(DEST_QP), frame.place::<4>(PSN))
     else {
         return;
     };
@@ -63,23 +63,18 @@ pub(crate) fn next(frame: &Frame) {
     let flow = rotation.flow;
     // SAFETY: `place` has checked each of them.
     unsafe {
-        write_last_word(source, 0x0a00_0000 | flow);
-        write_last_word(dest_qp, FIRST_QP + flow);
+        let [_, _, _, _, destination @ ..] = addresses.read_unaligned();
+        addresses.write_unaligned(eight_bytes(0x0a00_0000 | flow, u32::from_be_bytes(destination)));
+        let [begin @ .., _, _, _, _] = dest_qp.read_unaligned();
+        dest_qp.write_unaligned(eight_bytes(u32::from_be_bytes(begin), FIRST_QP + flow));
         psn.write_unaligned(rotation.psn.to_be_bytes());
     }
 }
 
-/// # Safety
-///
-/// `place` is eight bytes of the frame.
+/// Two words in network order.
 #[inline(always)]
-unsafe fn write_last_word(place: *mut [u8; 8], word: u32) {
-    // SAFETY: the caller vouches for the place.
-    unsafe {
-        let before = u64::from_le_bytes(place.read_unaligned()) as u32 as u64;
-        let after = before | (word.swap_bytes() as u64) << 32;
-        place.write_unaligned(after.to_le_bytes());
-    }
+fn eight_bytes(first: u32, second: u32) -> [u8; 8] {
+    ((first as u64) << 32 | second as u64).to_be_bytes()
 }
 
 /// Goes on in the program under test; comes back only when there is none.
