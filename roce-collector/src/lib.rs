@@ -6,6 +6,7 @@ pub mod capture;
 pub mod cli;
 pub mod export;
 pub mod flow;
+pub mod host;
 pub mod http;
 pub mod read;
 pub mod sweep;

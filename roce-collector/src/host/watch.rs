@@ -1,0 +1,88 @@
+//! Looks at all interfaces from time to time.
+
+use std::path::{Path, PathBuf};
+
+use super::{Blindness, PortCounters, RdmaPort, Sample, Visibility, find_ports};
+
+/// Looks between two searches for RDMA devices, which come and go with their drivers.
+const LOOKS_PER_SEARCH: u32 = 12;
+
+/// Packets that the hooks of an interface ever saw, on ingress and on egress; `None` where nothing is
+/// attached.
+pub type HookPackets = [Option<u64>; 2];
+
+/// What is known about the interfaces, by their place in the list.
+#[derive(Clone, Debug, Default)]
+pub struct HostReport {
+    /// See [`Visibility::ratio`].
+    pub ratios: Vec<Option<f64>>,
+    /// What the hooks cannot see and what to do, one line for each interface.
+    pub blind: Vec<String>,
+}
+
+/// Compares hooks and NICs. Take a look every five seconds, no more often: reading costs the driver work.
+#[derive(Debug)]
+pub struct HostWatch {
+    root: PathBuf,
+    devices: Vec<Device>,
+    looks: u32,
+}
+
+#[derive(Debug)]
+struct Device {
+    name: String,
+    ports: Vec<RdmaPort>,
+    visibility: Visibility,
+}
+
+impl HostWatch {
+    /// Watches these interfaces, with `root` in the place of `/sys`.
+    pub fn new(root: &Path, interfaces: &[String]) -> Self {
+        let devices = interfaces.iter().map(|name| Device {
+            name: name.clone(),
+            ports: Vec::new(),
+            visibility: Visibility::default(),
+        });
+        Self { root: root.to_owned(), devices: devices.collect(), looks: 0 }
+    }
+
+    /// Takes a look. Says in the log when it changes what can be seen.
+    pub fn look(&mut self, hooks: &[HookPackets]) -> HostReport {
+        let is_search = self.looks.is_multiple_of(LOOKS_PER_SEARCH);
+        self.looks = self.looks.wrapping_add(1);
+        let mut report = HostReport::default();
+        for (device, &hooks) in self.devices.iter_mut().zip(hooks) {
+            if is_search {
+                device.ports = find_ports(&self.root, &device.name);
+            }
+            let counters = PortCounters::read(&device.ports);
+            if device.visibility.observe(Sample { hooks, counters }) {
+                device.log();
+            }
+            report.ratios.push(device.visibility.ratio());
+            let blindness = device.visibility.blindness();
+            report.blind.extend(blindness.map(|blindness| device.complaint(&blindness)));
+        }
+        report
+    }
+}
+
+impl Device {
+    fn complaint(&self, blindness: &Blindness) -> String {
+        let ports: Vec<_> =
+            self.ports.iter().map(|port| format!("{}/{}", port.device, port.port)).collect();
+        format!("{} ({}): {blindness}; {}", self.name, ports.join(", "), Blindness::ADVICE)
+    }
+
+    fn log(&self) {
+        match self.visibility.blindness() {
+            Some(blindness) => {
+                tracing::warn!(device = self.name, "{}", self.complaint(&blindness));
+            }
+            None => tracing::info!(device = self.name, "the hooks see RDMA traffic again"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
