@@ -17,12 +17,13 @@ const KNOWN_NIGHTLY: &str = "nightly-2026-05-19";
 /// A way to get a toolchain, and what it is called.
 type Way = (&'static str, fn() -> Result<()>);
 
-/// Finds a toolchain, else installs one: the least intrusive way first.
+/// Finds a toolchain, else installs one. The distribution's matching pair comes first: it changes
+/// nothing about the toolchains that the user has.
 pub(super) fn ensure(lines: &mut Vec<Line>) {
     let ways: [Way; 3] = [
+        ("Debian packages", || apt::install(&DEBIAN_PACKAGES)),
         ("rustup component add rust-src", add_component),
         ("rustup toolchain install", install_nightly),
-        ("Debian packages", || apt::install(&DEBIAN_PACKAGES)),
     ];
     let mut attempts = Vec::new();
     let mut ways = ways.into_iter();
