@@ -39,3 +39,23 @@ pub(crate) unsafe fn add(target: *mut u64, value: u64) {
         );
     }
 }
+
+/// Stores to the word at `target` after everything that was stored before it, where the processor
+/// keeps stores in order.
+///
+/// # Safety
+///
+/// `target` points to an aligned word in a map value.
+#[inline(always)]
+pub(crate) unsafe fn store(target: *mut u32, value: u32) {
+    // SAFETY: the caller vouches for the word. The compiler moves no memory access over an assembly
+    // block that may touch memory, as it would over a volatile store.
+    unsafe {
+        asm!(
+            "*(u32 *)({target} + 0) = {value}",
+            value = in(wreg) value,
+            target = in(reg) target,
+            options(nostack),
+        );
+    }
+}

@@ -19,21 +19,30 @@ pub(crate) struct Tap<'a> {
 }
 
 impl Tap<'_> {
-    /// The tap of an interface; `None` only where user space sized the map wrongly.
+    /// The tap of an interface. `None` for one that is in no list, which is counted: user space lists
+    /// an interface before it attaches to it.
     #[inline(always)]
     pub(crate) fn of(interface: u32, direction: u32) -> Option<Self> {
-        let id = pair_of(interface) * 2 + direction;
+        let pair = pair_of(interface);
+        let id = if pair == UNLISTED { 0 } else { pair * 2 + direction };
         // SAFETY: the helper takes no arguments and always succeeds.
         let cpu = unsafe { bpf_get_smp_processor_id() };
         let counters = TAPS.get_ptr_mut(id * CPUS.load() + cpu)?;
         // SAFETY: this CPU alone writes the counters at this index, and programs of one tap do not
         // interrupt each other.
-        Some(Self { id: id as u8, counters: unsafe { &mut *counters } })
+        let counters = unsafe { &mut *counters };
+        if pair == UNLISTED {
+            counters.unknown_tap += 1;
+            return None;
+        }
+        Some(Self { id: id as u8, counters })
     }
 }
 
-/// Which pair of taps an interface has. One that is in no list, which can only be for the moment in
-/// which it is attached, counts for the first.
+/// An interface that is in no list.
+const UNLISTED: u32 = u32::MAX;
+
+/// Which pair of taps an interface has, or [`UNLISTED`].
 #[inline(always)]
 fn pair_of(interface: u32) -> u32 {
     if SINGLE_INTERFACE.load() != 0 {
@@ -44,5 +53,5 @@ fn pair_of(interface: u32) -> u32 {
             return pair;
         }
     }
-    0
+    UNLISTED
 }
