@@ -6,6 +6,7 @@
 //!
 //! - [`wire`]: Ethernet to the RoCE extended headers, over a [`wire::PacketRead`] back end.
 //! - [`psn`]: 24-bit packet sequence numbers.
+//! - [`sequence`]: loss, reordering and retransmission from PSNs.
 //! - [`flow`]: what is kept for one flow, and how one packet changes it.
 //! - [`tap`]: node-wide counters of one interface direction.
 //! - [`marking`]: which DSCP and ECN codepoints a fabric expects.
@@ -20,5 +21,6 @@ pub mod config;
 pub mod flow;
 pub mod marking;
 pub mod psn;
+pub mod sequence;
 pub mod tap;
 pub mod wire;

@@ -8,5 +8,6 @@ pub mod export;
 pub mod flow;
 pub mod host;
 pub mod http;
+pub mod pair;
 pub mod read;
 pub mod sweep;

@@ -91,6 +91,13 @@ impl<'a> Flow<'a> {
             .map(|(_, totals)| totals)
     }
 
+    /// The record of responses to the peer's requests.
+    pub fn responses(&self) -> Option<&'a RecordTotals> {
+        self.records()
+            .find(|(tag, _)| tag.space() == PsnSpace::Response)
+            .map(|(_, totals)| totals)
+    }
+
     /// Sum of one counter over all records.
     pub fn sum(&self, counter: impl Fn(&RecordTotals) -> u64) -> u64 {
         self.records.iter().map(|(_, totals)| counter(totals)).sum()

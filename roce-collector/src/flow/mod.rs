@@ -13,11 +13,13 @@
 mod flow;
 mod identity;
 mod report;
+mod sequence;
 mod snapshot;
 mod totals;
 
 pub use flow::{Flow, Record};
 pub use identity::FlowId;
 pub use report::{EcnReport, FlowReport, MismarkedReport, NakReport, PsnReport};
+pub use sequence::SequenceReport;
 pub use snapshot::RecordSnapshot;
 pub use totals::RecordTotals;

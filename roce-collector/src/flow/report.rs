@@ -10,7 +10,7 @@ use roce_common::tap::NAK_UNKNOWN;
 use roce_common::wire::{Opcode, Operation, RNR_TIMER_MICROSECONDS, RoceVersion, VlanTag};
 use serde::{Deserialize, Serialize};
 
-use super::Flow;
+use super::{Flow, SequenceReport};
 use crate::capture::Timestamp;
 
 /// A flow. What is not known is `null` or left out, never 0.
@@ -47,6 +47,10 @@ pub struct FlowReport {
     pub opcodes: BTreeMap<Cow<'static, str>, u64>,
     /// PSNs of the flow's own requests; `null` when it has only responses or CNPs.
     pub psn: Option<PsnReport>,
+    /// PSNs of the READ responses and atomic acknowledges among its responses, where looked at and there
+    /// are any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub response_psn: Option<SequenceReport>,
     /// Positive ACK packets; `null` when the capture cut them before their syndrome.
     pub acks: Option<u64>,
     /// NAK packets by code; `null` as for `acks`.
@@ -71,19 +75,22 @@ pub struct FlowReport {
     pub udp_src_ports: Option<u64>,
     /// Round trip time: not measured yet.
     pub rtt_us: Option<()>,
-    /// Path MTU: not learnt yet.
+    /// Path MTU, where learnt from First and Middle packets of either direction.
     pub pmtu: Option<u32>,
     /// When the last packet was seen.
     pub last_seen: Option<Timestamp>,
 }
 
-/// PSNs of requests. Losses and repeats are left out: this version does not look for them.
+/// PSNs of requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PsnReport {
     /// First PSN seen.
     pub first: u32,
     /// Highest PSN seen, in serial order.
     pub last: u32,
+    /// What became of them; left out where nobody looked (kernel records), and for UD.
+    #[serde(flatten)]
+    pub sequence: Option<SequenceReport>,
 }
 
 /// NAK packets by code.
@@ -148,8 +155,13 @@ impl FlowReport {
             opcodes,
             psn: requests.and_then(|totals| {
                 let (first, last) = (totals.first_psn?, totals.highest_psn?);
-                Some(PsnReport { first: first.get(), last: last.get() })
+                Some(PsnReport {
+                    first: first.get(),
+                    last: last.get(),
+                    sequence: totals.sequence,
+                })
             }),
+            response_psn: flow.responses().and_then(|totals| totals.sequence),
             acks: Some(acknowledges.saturating_sub(naks.total() + rnr_naks)),
             naks: Some(naks),
             rnr_naks: Some(rnr_naks),
@@ -164,7 +176,7 @@ impl FlowReport {
             },
             udp_src_ports: udp_source_ports(flow),
             rtt_us: None,
-            pmtu: None,
+            pmtu: flow.records().filter_map(|(_, totals)| totals.path_mtu).max(),
             last_seen: flow.last_seen,
         }
     }

@@ -10,7 +10,7 @@ use roce_common::psn::Psn;
 use roce_common::tap::{NAK_COUNTERS, NAK_RNR};
 use roce_common::wire::VlanTag;
 
-use super::RecordSnapshot;
+use super::{RecordSnapshot, SequenceReport};
 
 /// Everything one record ever counted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -52,6 +52,10 @@ pub struct RecordTotals {
     /// Packets that came by [`Self::add_spill`]: what needs an order (PSNs, ports, changes, VLAN, RNR
     /// timer) does not know of them.
     pub spilled_packets: u64,
+    /// What became of its PSNs; `None` where nobody looked, and where they have no order.
+    pub sequence: Option<SequenceReport>,
+    /// Path MTU, where learnt.
+    pub path_mtu: Option<u32>,
 }
 
 impl RecordTotals {

@@ -9,14 +9,17 @@ use roce_common::wire::{
 };
 use serde::Serialize;
 
+use super::sequences::Sequences;
 use super::store::{FlowStore, OtherFlows};
 use crate::capture::{Frame, LinkType, NetworkStart, Timestamp, network_layer};
 use crate::flow::{FlowId, RecordTotals};
+use crate::pair::QpPair;
 
 /// Reads frames; knows neither files nor clocks.
 #[derive(Debug)]
 pub struct Engine {
     flows: FlowStore,
+    sequences: Sequences,
     tap: Box<TapCounters>,
     counts: FrameCounts,
     marking: MarkingPolicy,
@@ -61,6 +64,8 @@ pub struct IcrcCounts {
 pub struct Reading {
     /// Totals of every record.
     pub records: Vec<(WideKey, RecordTotals, Option<Timestamp>)>,
+    /// QPs that belong together.
+    pub pairs: Vec<QpPair>,
     /// Packets of flows beyond the limit.
     pub other_flows: OtherFlows,
     /// RoCE packets by class and marking, malformed frames by reason.
@@ -76,6 +81,7 @@ impl Engine {
     pub fn new(max_records: u32, marking: MarkingPolicy) -> Self {
         Self {
             flows: FlowStore::new(max_records, marking),
+            sequences: Sequences::default(),
             tap: Box::default(),
             counts: FrameCounts::default(),
             marking,
@@ -103,7 +109,8 @@ impl Engine {
     fn packet(&mut self, frame: &Frame<'_>, packet: &RocePacket) {
         self.tap.count(packet);
         let icrc = &mut self.counts.icrc;
-        match check_icrc(frame.data, packet) {
+        let check = check_icrc(frame.data, packet);
+        match check {
             IcrcCheck::Good => icrc.good += 1,
             IcrcCheck::Bad => icrc.bad += 1,
             IcrcCheck::NotCheckable => icrc.not_checkable += 1,
@@ -115,14 +122,24 @@ impl Engine {
             self.counts.same_mac += 1;
             self.counts.same_mac_flow = self.counts.same_mac_flow.or_else(|| FlowId::of(&key));
         }
-        self.flows.count(&key, packet, frame.time);
+        if let Some(index) = self.flows.count(&key, packet, frame.time) {
+            self.sequences.packet(index, &key, packet, frame.data, frame.time, check);
+        }
     }
 
     /// Ends the reading.
     pub fn finish(self) -> Reading {
+        let other_flows = self.flows.other();
+        let mut records = self.flows.into_totals();
+        let (outcomes, pairs) = self.sequences.finish();
+        for ((_, totals, _), outcome) in records.iter_mut().zip(outcomes) {
+            totals.sequence = outcome.counts;
+            totals.path_mtu = outcome.path_mtu;
+        }
         Reading {
-            other_flows: self.flows.other(),
-            records: self.flows.into_totals(),
+            other_flows,
+            records,
+            pairs,
             tap: self.tap,
             counts: self.counts,
             marking: self.marking,

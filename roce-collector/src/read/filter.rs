@@ -3,6 +3,7 @@
 use std::net::IpAddr;
 
 use crate::flow::FlowId;
+use crate::pair::QpPair;
 
 /// Picks flows by QP and by peer. The default picks all.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -18,6 +19,13 @@ impl FlowFilter {
     pub fn matches(&self, id: &FlowId) -> bool {
         self.qp.is_none_or(|qp| id.dst_qp == qp || id.src_qp == Some(qp))
             && self.peer.is_none_or(|peer| id.src == peer || id.dst == peer)
+    }
+
+    /// Whether a pair is asked for.
+    pub fn matches_pair(&self, pair: &QpPair) -> bool {
+        let ends = [pair.a, pair.b];
+        self.qp.is_none_or(|qp| ends.iter().any(|end| end.qp == qp))
+            && self.peer.is_none_or(|peer| ends.iter().any(|end| end.ip == peer))
     }
 
     /// Whether every flow matches.

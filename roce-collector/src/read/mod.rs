@@ -4,12 +4,15 @@
 //! CaptureReader --frames--> Engine --records--> Reading --Flow::join--> ReadReport --> JSON, text
 //! ```
 //!
-//! A frame with a wrong ICRC is counted in its flow like any other, and in `icrc.bad`.
+//! A frame with a wrong ICRC is counted in its flow like any other, and in `icrc.bad`; the PSN engine does
+//! not see it, if the record ever had a right one.
 
+mod copies;
 mod engine;
 mod filter;
 mod findings;
 mod report;
+mod sequences;
 mod store;
 mod text;
 

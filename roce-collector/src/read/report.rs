@@ -11,11 +11,12 @@ use super::store::record;
 use super::{FlowFilter, IcrcCounts, OtherFlows, Reading};
 use crate::capture::{CaptureInfo, Format, LinkType, Timestamp};
 use crate::flow::{Flow, FlowReport};
+use crate::pair::QpPair;
 
 /// What a capture file says; one JSON object.
 ///
-/// The keys `pairs` and `incidents` are not there: this version does not look for either, and an empty
-/// list would say that there is none.
+/// The key `incidents` is not there: this version does not look for any, and an empty list would say
+/// that there is none.
 #[derive(Clone, Debug, Serialize)]
 pub struct ReadReport {
     /// Version of this form.
@@ -31,6 +32,8 @@ pub struct ReadReport {
     /// Packets of flows beyond `--max-flows`, which are in no flow; left out when there are none.
     #[serde(skip_serializing_if = "is_empty")]
     pub other_flows: OtherFlows,
+    /// QPs that talk to each other, of the flows that were asked for.
+    pub pairs: Vec<QpPair>,
     /// What is wrong or odd, the worst first.
     pub findings: Vec<Finding>,
     /// What the file cannot show.
@@ -139,6 +142,7 @@ impl ReadReport {
             icrc: counts.icrc,
             flows: reports,
             other_flows: reading.other_flows,
+            pairs: reading.pairs.iter().filter(|pair| filter.matches_pair(pair)).cloned().collect(),
             findings,
             not_seen: NotSeenReport {
                 mirror_lost: None,

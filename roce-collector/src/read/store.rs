@@ -77,13 +77,18 @@ impl FlowStore {
         }
     }
 
-    /// Counts a packet in the record of `key`.
+    /// Counts a packet in the record of `key`, and returns the number of the record, if there is room.
     #[inline]
-    pub fn count(&mut self, key: &WideKey, packet: &RocePacket, time: Option<Timestamp>) {
+    pub fn count(
+        &mut self,
+        key: &WideKey,
+        packet: &RocePacket,
+        time: Option<Timestamp>,
+    ) -> Option<usize> {
         let Some(index) = self.find_or_add(key) else {
             self.other.packets += 1;
             self.other.wire_bytes += u64::from(packet.wire_bytes);
-            return;
+            return None;
         };
         let (slot, cold) = (&mut self.slots[index], &mut self.cold[index]);
         let seen = Observation::of(packet, 0);
@@ -95,6 +100,7 @@ impl FlowStore {
         if self.header_bytes >= self.between_looks {
             self.look();
         }
+        Some(index)
     }
 
     #[inline]

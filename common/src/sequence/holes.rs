@@ -1,0 +1,202 @@
+//! PSNs that are missing.
+
+use super::totals::VALID;
+use crate::psn::Psn;
+
+/// PSNs behind the next one that the bitmap covers.
+const NEAR: u32 = 128;
+const FAR: usize = 2;
+
+/// Missing PSNs: a bitmap of the latest 128, and two runs of older ones.
+///
+/// A go-back-N sender fills the oldest hole first, so few runs do. A third run pushes the oldest out:
+/// its PSNs stay undecided.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Holes {
+    /// Bit `i` stands for the PSN `i + 1` before the next one; the low word has the latest.
+    near: [u64; 2],
+    /// Oldest first.
+    far: [Run; FAR],
+}
+
+/// PSNs in a row.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Run {
+    start: u32,
+    len: u32,
+}
+
+impl Run {
+    const fn end(self) -> Psn {
+        Psn::new(self.start).plus(self.len)
+    }
+}
+
+impl Holes {
+    pub(super) const fn is_empty(&self) -> bool {
+        let [low, high] = self.near;
+        let [older, newer] = self.far;
+        low | high == 0 && older.len | newer.len == 0
+    }
+
+    /// Moves `next` on by `count` PSNs, all of them missing or all of them there.
+    pub(super) fn advance(&mut self, next: Psn, count: u32, is_missing: bool) {
+        if count == 0 {
+            return;
+        }
+        let leaving = if count < NEAR { count } else { NEAR };
+        self.move_out(next, leaving);
+        let [low, high] = self.near;
+        self.near = if leaving == NEAR {
+            [0, 0]
+        } else if leaving >= 64 {
+            [0, low << (leaving & 63)]
+        } else if leaving == 0 {
+            [low, high]
+        } else {
+            [low << leaving, high << leaving | low >> (64 - leaving)]
+        };
+        if is_missing {
+            let (low, high) = ones_below(leaving);
+            self.near = [self.near[0] | low, self.near[1] | high];
+            if count > NEAR {
+                self.add_far(next, count - NEAR);
+            }
+        }
+    }
+
+    /// Turns the oldest `leaving` bits into runs.
+    fn move_out(&mut self, next: Psn, leaving: u32) {
+        let (low, high) = ones_below(NEAR - leaving);
+        let mut rest = [self.near[0] & !low, self.near[1] & !high];
+        while rest[0] | rest[1] != 0 {
+            let index = highest_bit(rest);
+            let start = next.plus(0u32.wrapping_sub(index + 1));
+            let len = ones_down_from(rest, index);
+            let (below_low, below_high) = ones_below(index + 1 - len);
+            rest = [rest[0] & below_low, rest[1] & below_high];
+            self.add_far(start, len);
+        }
+    }
+
+    fn add_far(&mut self, start: Psn, len: u32) {
+        let [older, newer] = &mut self.far;
+        if newer.len != 0 && newer.end() == start {
+            newer.len += len;
+            return;
+        }
+        if newer.len != 0 {
+            *older = *newer;
+        }
+        *newer = Run { start: start.get(), len };
+    }
+
+    /// Forgets the missing PSNs among the `span` from `start`, which are all before `next`.
+    /// Returns how many there were.
+    pub(super) fn take(&mut self, next: Psn, start: Psn, span: u32) -> u32 {
+        // Distances back from `next`: the range is from `oldest` down to `latest`, both at least 1.
+        let oldest = next.distance_from(start).cast_unsigned();
+        let latest = oldest.saturating_sub(span.saturating_sub(1));
+        let latest = if latest == 0 { 1 } else { latest };
+        let mut taken = 0;
+        if latest <= NEAR {
+            let top = if oldest > NEAR { NEAR } else { oldest };
+            let (all_low, all_high) = ones_below(top);
+            let (keep_low, keep_high) = ones_below(latest - 1);
+            let mask = [all_low & !keep_low, all_high & !keep_high];
+            taken += (self.near[0] & mask[0]).count_ones() + (self.near[1] & mask[1]).count_ones();
+            self.near = [self.near[0] & !mask[0], self.near[1] & !mask[1]];
+        }
+        if oldest > NEAR {
+            taken += take_run(&mut self.far[0], start, span);
+            taken += take_run(&mut self.far[1], start, span);
+        }
+        taken
+    }
+
+    /// Forgets everything up to `last`, and returns how many PSNs that were. Of these, the second
+    /// number is those from `named` on without a break.
+    pub(super) fn take_through(&mut self, next: Psn, last: Psn, named: u32) -> (u32, u32) {
+        let mut count = 0;
+        let mut run = 0;
+        if named & VALID != 0 {
+            let mut psn = Psn::new(named);
+            // Bounded for the verifier; longer runs were cut off by then.
+            for _ in 0..NEAR {
+                if psn.is_after(last) || self.take(next, psn, 1) == 0 {
+                    break;
+                }
+                run += 1;
+                psn = psn.plus(1);
+            }
+        }
+        for far in &mut self.far {
+            if far.len != 0 && !Psn::new(far.start).is_after(last) {
+                let through = last.distance_from(Psn::new(far.start)).cast_unsigned() + 1;
+                count += take_run(far, Psn::new(far.start), through);
+            }
+        }
+        let back = next.distance_from(last).cast_unsigned();
+        if back <= NEAR {
+            let (keep_low, keep_high) = ones_below(back - 1);
+            let gone = [self.near[0] & !keep_low, self.near[1] & !keep_high];
+            count += gone[0].count_ones() + gone[1].count_ones();
+            self.near = [self.near[0] & keep_low, self.near[1] & keep_high];
+        }
+        (count + run, run)
+    }
+
+    /// Forgets the runs older than the bitmap and returns their PSNs.
+    pub(super) fn drain_far(&mut self) -> u32 {
+        let [older, newer] = self.far;
+        self.far = [Run::default(); FAR];
+        older.len + newer.len
+    }
+}
+
+/// Takes what the run shares with the `span` PSNs from `start`. What is older than that in the run is
+/// forgotten: runs are not split.
+fn take_run(run: &mut Run, start: Psn, span: u32) -> u32 {
+    if run.len == 0 {
+        return 0;
+    }
+    // Where the range starts and ends, counted from the start of the run.
+    let from = start.distance_from(Psn::new(run.start));
+    let to = from.saturating_add(span.cast_signed());
+    let len = run.len.cast_signed();
+    if to <= 0 || from >= len {
+        return 0;
+    }
+    let from = if from < 0 { 0 } else { from };
+    let to = if to > len { len } else { to };
+    run.start = Psn::new(run.start).plus(to.cast_unsigned()).get();
+    run.len = (len - to).cast_unsigned();
+    (to - from).cast_unsigned()
+}
+
+/// The lowest `count` of 128 bits, low word first.
+const fn ones_below(count: u32) -> (u64, u64) {
+    if count >= 128 {
+        (u64::MAX, u64::MAX)
+    } else if count >= 64 {
+        (u64::MAX, (1 << (count & 63)) - 1)
+    } else {
+        ((1 << count) - 1, 0)
+    }
+}
+
+/// Index of the highest bit set; one is set.
+const fn highest_bit(bits: [u64; 2]) -> u32 {
+    if bits[1] != 0 { 127 - bits[1].leading_zeros() } else { 63 - (bits[0] | 1).leading_zeros() }
+}
+
+/// Length of the run of ones whose highest bit is `index`.
+const fn ones_down_from(bits: [u64; 2], index: u32) -> u32 {
+    if index < 64 {
+        return (bits[0] << (63 - index)).leading_ones();
+    }
+    let high = (bits[1] << (127 - index)).leading_ones();
+    if high == index - 63 { high + bits[0].leading_ones() } else { high }
+}

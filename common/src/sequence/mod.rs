@@ -1,0 +1,47 @@
+//! The PSN engine: what one packet says about loss, reordering and retransmission.
+//!
+//! One state per record, so per PSN space: the requests to one QP, or the responses to it. Three parts:
+//! [`SequenceWord`] changes with every packet; [`Window`] is touched only when something is not in
+//! order; [`SequenceTotals`] counts.
+//!
+//! ```text
+//! hole --filled by itself------------------> reordered
+//!      --filled by a rewind, a NAK's answer-> a fill; lost + recovered, unless the late one shows up
+//!      --acknowledged, never filled---------> unseen; lost where a NAK had named it
+//!      --else-------------------------------> open
+//! ```
+//!
+//! A fill is decided after a grace time, because a receiver that gets packets out of order sends a NAK:
+//! then the retransmission may overtake the packet that is merely late.
+//!
+//! Everything is of fixed size, and what crosses a function border is a plain word: see
+//! [`crate::wire::VlanTags`] for the reason.
+
+mod acknowledge;
+mod fills;
+mod holes;
+mod observe;
+mod packet;
+mod totals;
+mod word;
+
+pub use observe::Sequence;
+pub use packet::{PacketClass, SequenceKind, SequencePacket, read_span};
+pub use totals::SequenceTotals;
+pub use word::{SequenceWord, Window};
+
+/// Larger steps forward than this are a new sequence, not a loss.
+pub const MAX_GAP: u32 = (1 << 16) - 1;
+/// Larger steps back than this are a new sequence, not a retransmission.
+pub const MAX_REWIND: u32 = 1 << 20;
+/// After this many microseconds of silence, a PSN ahead of its turn is a new start.
+pub const IDLE: u32 = 2_000_000;
+/// And so is one this far behind its turn, if it starts a message.
+pub const MIN_RESTART: u32 = 4096;
+/// Shortest silence before a repeat that is called a timeout, in microseconds: below what any NIC waits.
+pub const MIN_TIMEOUT: u32 = 3_000;
+/// Milliseconds during which a packet that was only late may still follow its own retransmission.
+pub const GRACE_MS: u16 = 10;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,51 @@
+//! Counters of one PSN space.
+
+/// Counters, wrapping, and what is seldom asked: one cache line.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SequenceTotals {
+    /// PSNs that were missing when a higher one came.
+    pub missing: u32,
+    /// Of these, PSNs that the network dropped.
+    pub lost: u32,
+    /// Of the lost ones, PSNs that came later by retransmission.
+    pub recovered: u32,
+    /// Of the missing ones, PSNs that the peer has and only the tap did not see.
+    pub unseen: u32,
+    /// Of the missing ones, PSNs that came late by themselves.
+    pub reordered: u32,
+    /// Packets whose PSN had been seen.
+    pub retransmitted: u32,
+    /// Their payload bytes.
+    pub retransmitted_bytes: u32,
+    /// Copies that the tap made.
+    pub tap_duplicates: u32,
+    /// Rewinds that a NAK asked for, or that came without silence.
+    pub go_back_n_episodes: u32,
+    /// Rewinds after silence and without a NAK.
+    pub timeouts: u32,
+    /// RNR NAKs noted.
+    pub rnr_waits: u32,
+    /// First PSN of the sequence, with [`VALID`]; forgotten when it is too far back to compare.
+    pub(super) first: u32,
+    /// Highest PSN acknowledged; in a response space, PSN of the last ACK. With [`VALID`].
+    pub(super) acknowledged: u32,
+    /// PSN of a repeat that did not follow a rewind, with [`VALID`].
+    pub(super) echo: u32,
+    reserved: [u32; 2],
+}
+
+/// Marks a word of [`SequenceTotals`] or [`super::Window`] whose low 24 bits are a PSN.
+pub(super) const VALID: u32 = 1 << 24;
+
+impl SequenceTotals {
+    /// Missing PSNs that are not decided.
+    pub const fn open(&self) -> u32 {
+        self.missing
+            .wrapping_sub(self.lost)
+            .wrapping_sub(self.unseen)
+            .wrapping_sub(self.reordered)
+    }
+}
+
+const _: () = assert!(size_of::<SequenceTotals>() == 64);

@@ -1,0 +1,92 @@
+//! Compares `read` with `reference.json` of a folder of captures: what a slow analyser with unbounded
+//! memory found. Prints every capture that differs.
+//!
+//! `reference.json` is an object by file name: `req_repeated` is the number of requests whose PSN was
+//! sent before, `req_skipped` that of the PSNs that were missing when a higher one came.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::ExitCode;
+
+use anyhow::{Context, bail};
+use roce_collector::capture::CaptureReader;
+use roce_collector::flow::{FlowReport, SequenceReport};
+use roce_collector::read::{Engine, FlowFilter, ReadReport, Source};
+use roce_common::marking::MarkingPolicy;
+use serde_json::Value;
+
+fn main() -> anyhow::Result<ExitCode> {
+    let Some(folder) = std::env::args().nth(1) else { bail!("usage: psn_reference FOLDER") };
+    let folder = Path::new(&folder);
+    let text = std::fs::read_to_string(folder.join("reference.json")).context("reference.json")?;
+    let reference: BTreeMap<String, Value> = serde_json::from_str(&text)?;
+    let (mut agree, mut differ) = (0, 0);
+    for (name, file) in &reference {
+        let report = read(&folder.join(name)).with_context(|| name.clone())?;
+        let expected = |key: &str| file.get(key).and_then(Value::as_u64).unwrap_or(0);
+        let (rc, other) = sums(&report);
+        let missing = rc.lost + rc.unseen + rc.reordered + rc.open;
+        let is_equal = (rc.retransmitted, missing)
+            == (expected("req_repeated"), expected("req_skipped"))
+            && rc.recovered == rc.lost
+            && rc.unseen + rc.open + rc.tap_duplicates + other.tap_duplicates == 0;
+        let is_quiet = rc == SequenceReport::default() && other == SequenceReport::default();
+        if is_equal { agree += 1 } else { differ += 1 }
+        if !is_equal || !is_quiet {
+            println!("{} {name}\n    {file}", if is_equal { "same  " } else { "DIFFER" });
+            println!("    requests  {}", words(&rc));
+            println!("    responses {}", words(&other));
+        }
+    }
+    println!("{agree} agree, {differ} differ");
+    Ok(if differ == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn read(file: &Path) -> anyhow::Result<ReadReport> {
+    let mut reader = CaptureReader::open(file)?;
+    let mut engine = Engine::new(10_000, MarkingPolicy::DEFAULT);
+    while let Some(frame) = reader.next_frame()? {
+        engine.frame(&frame);
+    }
+    let (info, capture_dropped) = (reader.info(), reader.capture_dropped());
+    let source = Source { file, info, capture_dropped, error: None };
+    Ok(ReadReport::of(&engine.finish(), &source, &FlowFilter::default()))
+}
+
+/// Sums over the requests of RC, and over everything else that has an order.
+fn sums(report: &ReadReport) -> (SequenceReport, SequenceReport) {
+    let (mut requests, mut other) = (SequenceReport::default(), SequenceReport::default());
+    for flow in &report.flows {
+        let FlowReport { transport, psn, response_psn, .. } = flow;
+        if let Some(sequence) = psn.and_then(|psn| psn.sequence) {
+            add(if transport == "RC" { &mut requests } else { &mut other }, &sequence);
+        }
+        if let Some(sequence) = response_psn {
+            add(&mut other, sequence);
+        }
+    }
+    (requests, other)
+}
+
+fn add(sum: &mut SequenceReport, part: &SequenceReport) {
+    sum.lost += part.lost;
+    sum.recovered += part.recovered;
+    sum.unseen += part.unseen;
+    sum.reordered += part.reordered;
+    sum.open += part.open;
+    sum.retransmitted += part.retransmitted;
+    sum.retransmitted_bytes += part.retransmitted_bytes;
+    sum.tap_duplicates += part.tap_duplicates;
+    sum.go_back_n_episodes += part.go_back_n_episodes;
+    sum.timeouts += part.timeouts;
+}
+
+fn words(counts: &SequenceReport) -> String {
+    let SequenceReport { lost, recovered, unseen, reordered, open, .. } = counts;
+    let SequenceReport { retransmitted, tap_duplicates, go_back_n_episodes, timeouts, .. } = counts;
+    format!(
+        "lost {lost} (recovered {recovered}), unseen {unseen}, reordered {reordered}, open {open}, \
+         retransmitted {retransmitted}, copies {tap_duplicates}, go-back-N {go_back_n_episodes}, \
+         timeouts {timeouts}"
+    )
+}

@@ -1,0 +1,78 @@
+//! What a pair is reported as.
+
+use std::net::IpAddr;
+
+use roce_common::flow::WideKey;
+use serde::Serialize;
+
+use super::{Pairing, Record};
+use crate::flow::FlowId;
+
+/// One end of a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+pub struct QpEnd {
+    /// Host.
+    pub ip: IpAddr,
+    /// QP number.
+    pub qp: u32,
+}
+
+/// Two QPs that talk to each other.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct QpPair {
+    /// One end, the lower address.
+    pub a: QpEnd,
+    /// The other.
+    pub b: QpEnd,
+    /// How sure that is, 0 to 1.
+    pub confidence: f64,
+    /// Why.
+    pub evidence: Vec<String>,
+}
+
+impl Pairing {
+    /// All pairs, each once, in order of their ends.
+    pub fn pairs(&self) -> Vec<QpPair> {
+        let mut pairs: Vec<_> =
+            self.records.iter().filter_map(|record| self.pair_of(record)).collect();
+        // The better of the two directions stays.
+        let order = |pair: &QpPair| (pair.a, pair.b);
+        pairs.sort_by(|x, y| {
+            order(x).cmp(&order(y)).then(y.confidence.total_cmp(&x.confidence))
+        });
+        pairs.dedup_by_key(|pair| order(pair));
+        pairs
+    }
+
+    fn pair_of(&self, answers: &Record) -> Option<QpPair> {
+        if answers.hits == 0 {
+            return None; // the requests' side of the same pair
+        }
+        let requests = self.records.get(answers.peer?)?;
+        let (one, other) = (end(&answers.key?)?, end(&requests.key?)?);
+        let mut evidence = Vec::new();
+        let mut doubt = 1.0;
+        if answers.by_cm {
+            evidence.push("connection manager messages name both".to_owned());
+            doubt *= 0.01;
+        }
+        let all = answers.hits + answers.misses;
+        evidence.push(format!(
+            "{} of {all} answers have a PSN that was outstanding",
+            answers.hits
+        ));
+        let share = f64::from(answers.hits) / f64::from(all);
+        doubt *= 1.0 - share * f64::from(answers.hits.min(16)) / 20.0;
+        if answers.same_port {
+            evidence.push(format!("both send from UDP port {}", answers.source_port));
+            doubt *= 0.5;
+        }
+        let confidence = ((1.0 - doubt) * 100.0).round() / 100.0;
+        Some(QpPair { a: one.min(other), b: one.max(other), confidence, evidence })
+    }
+}
+
+fn end(key: &WideKey) -> Option<QpEnd> {
+    let id = FlowId::of(key)?;
+    Some(QpEnd { ip: id.dst, qp: id.dst_qp })
+}

@@ -1,0 +1,178 @@
+//! Which two queue pairs talk to each other, as far as the wire says.
+//!
+//! A packet names only the QP it goes to. Three things tell the other one: CM messages name both; a
+//! response carries a PSN that the peer sent not long ago; and Linux takes the UDP source port from both
+//! QP numbers, so that the two directions have the same one.
+
+mod cm;
+mod evidence;
+
+use std::collections::HashMap;
+
+use roce_common::flow::{FlowKey, PsnSpace, WideKey};
+use roce_common::psn::Psn;
+use roce_common::sequence::SequenceWord;
+use roce_common::wire::RocePacket;
+
+use cm::Connections;
+pub use evidence::{QpEnd, QpPair};
+
+/// PSNs behind the next one that a response may answer.
+const OUTSTANDING: i32 = 1 << 12;
+/// Records between two hosts that are compared for one response.
+const MAX_CANDIDATES: usize = 64;
+/// Answers outside the window after which a pairing is given up, unless many more were inside.
+const MAX_MISSES: u32 = 8;
+
+/// One QP of one host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Qp {
+    host: [u32; 4],
+    number: u32,
+}
+
+/// Learns pairs from packets.
+#[derive(Debug, Default)]
+pub struct Pairing {
+    records: Vec<Record>,
+    /// Request records by sender and receiver.
+    requests: HashMap<([u32; 4], [u32; 4]), Vec<usize>>,
+    /// Records by the QP they go to.
+    to: HashMap<Qp, Vec<usize>>,
+    connections: Connections,
+}
+
+/// What is known of one record.
+#[derive(Clone, Copy, Debug, Default)]
+struct Record {
+    key: Option<WideKey>,
+    source_port: u16,
+    /// The record of the other space and direction.
+    peer: Option<usize>,
+    by_cm: bool,
+    same_port: bool,
+    hits: u32,
+    misses: u32,
+}
+
+impl Pairing {
+    /// Takes an RC or XRC packet of the record `index`, and says which record holds what it answers or
+    /// what answers it. `word` gives the PSN state of a record.
+    pub fn packet(
+        &mut self,
+        index: usize,
+        key: &WideKey,
+        packet: &RocePacket,
+        word: impl Fn(usize) -> Option<SequenceWord>,
+    ) -> Option<usize> {
+        if self.records.len() <= index {
+            self.records.resize_with(index + 1, Record::default);
+        }
+        let is_response = key.tag()?.space() == PsnSpace::Response;
+        if self.records[index].key.is_none() {
+            self.records[index].key = Some(*key);
+            let to = Qp { host: key.destination, number: key.dest_qp() };
+            self.to.entry(to).or_default().push(index);
+            if !is_response {
+                let between = self.requests.entry((key.source, key.destination)).or_default();
+                between.push(index);
+            }
+        }
+        self.records[index].source_port = packet.source_port;
+        if !is_response {
+            return self.records[index].peer;
+        }
+        let psn = packet.bth.psn();
+        match self.records[index].peer {
+            None => self.find(index, key, psn, &word),
+            Some(peer) => self.check(index, peer, psn, &word),
+        }
+    }
+
+    fn find(
+        &mut self,
+        index: usize,
+        key: &WideKey,
+        psn: Psn,
+        word: &impl Fn(usize) -> Option<SequenceWord>,
+    ) -> Option<usize> {
+        let own = Qp { host: key.destination, number: key.dest_qp() };
+        let named = self.connections.peer_of(own);
+        let between = self.requests.get(&(key.destination, key.source))?;
+        let port = self.records[index].source_port;
+        let tag = key.tag()?.transport();
+        let mut fitting: Vec<usize> = Vec::new();
+        // The latest first: those of ended connections wait at the front.
+        for &candidate in between.iter().rev().take(MAX_CANDIDATES) {
+            let record = &self.records[candidate];
+            let Some(other) = record.key else { continue };
+            let is_named =
+                named == Some(Qp { host: other.destination, number: other.dest_qp() });
+            let has_tag = other.tag().is_some_and(|other| other.transport() == tag);
+            if is_named {
+                fitting = vec![candidate];
+                break;
+            }
+            if named.is_none() && record.peer.is_none() && has_tag && is_outstanding(word(candidate), psn) {
+                fitting.push(candidate);
+            }
+        }
+        if fitting.len() > 1 {
+            fitting.retain(|&candidate| self.records[candidate].source_port == port);
+        }
+        let &[peer] = &fitting[..] else { return None };
+        self.records[peer].peer = Some(index);
+        let same_port = self.records[peer].source_port == port && port != 0;
+        let record = &mut self.records[index];
+        (record.peer, record.by_cm, record.same_port) = (Some(peer), named.is_some(), same_port);
+        (record.hits, record.misses) = (1, 0);
+        Some(peer)
+    }
+
+    fn check(
+        &mut self,
+        index: usize,
+        peer: usize,
+        psn: Psn,
+        word: &impl Fn(usize) -> Option<SequenceWord>,
+    ) -> Option<usize> {
+        let record = &mut self.records[index];
+        if is_outstanding(word(peer), psn) {
+            record.hits = record.hits.saturating_add(1);
+            return Some(peer);
+        }
+        record.misses = record.misses.saturating_add(1);
+        if record.misses > MAX_MISSES && record.misses > record.hits / 16 && !record.by_cm {
+            record.peer = None;
+            self.records[peer].peer = None;
+            return None;
+        }
+        Some(peer)
+    }
+
+    /// Takes a UD packet or another without an order. Of a connection request or reply, the records
+    /// whose QP starts anew.
+    pub fn datagram(&mut self, key: &WideKey, packet: &RocePacket, frame: &[u8]) -> Vec<usize> {
+        let Some(new) = self.connections.datagram(key, packet, frame) else { return Vec::new() };
+        let restarted = self.to.get(&new).cloned().unwrap_or_default();
+        for &index in &restarted {
+            if let Some(peer) = self.records[index].peer.take() {
+                self.records[peer].peer = None;
+            }
+        }
+        restarted
+    }
+
+    /// The record of the other space and direction.
+    pub fn peer_of(&self, index: usize) -> Option<usize> {
+        self.records.get(index)?.peer
+    }
+}
+
+fn is_outstanding(word: Option<SequenceWord>, psn: Psn) -> bool {
+    word.is_some_and(|word| {
+        let back = word.next().distance_from(psn);
+        // A NAK may name the PSN that is due.
+        word.is_known() && (0..=OUTSTANDING).contains(&back)
+    })
+}
