@@ -41,13 +41,14 @@ impl Holes {
         low | high == 0 && older.len | newer.len == 0
     }
 
-    /// Moves `next` on by `count` PSNs, all of them missing or all of them there.
-    pub(super) fn advance(&mut self, next: Psn, count: u32, is_missing: bool) {
+    /// Moves `next` on by `count` PSNs, all of them missing or all of them there. Returns how many
+    /// missing ones it had to forget.
+    pub(super) fn advance(&mut self, next: Psn, count: u32, is_missing: bool) -> u32 {
         if count == 0 {
-            return;
+            return 0;
         }
         let leaving = if count < NEAR { count } else { NEAR };
-        self.move_out(next, leaving);
+        let mut forgotten = self.move_out(next, leaving);
         let [low, high] = self.near;
         self.near = if leaving == NEAR {
             [0, 0]
@@ -62,13 +63,15 @@ impl Holes {
             let (low, high) = ones_below(leaving);
             self.near = [self.near[0] | low, self.near[1] | high];
             if count > NEAR {
-                self.add_far(next, count - NEAR);
+                forgotten += self.add_far(next, count - NEAR);
             }
         }
+        forgotten
     }
 
     /// Turns the oldest `leaving` bits into runs.
-    fn move_out(&mut self, next: Psn, leaving: u32) {
+    fn move_out(&mut self, next: Psn, leaving: u32) -> u32 {
+        let mut forgotten = 0;
         let (low, high) = ones_below(NEAR - leaving);
         let mut rest = [self.near[0] & !low, self.near[1] & !high];
         while rest[0] | rest[1] != 0 {
@@ -77,20 +80,24 @@ impl Holes {
             let len = ones_down_from(rest, index);
             let (below_low, below_high) = ones_below(index + 1 - len);
             rest = [rest[0] & below_low, rest[1] & below_high];
-            self.add_far(start, len);
+            forgotten += self.add_far(start, len);
         }
+        forgotten
     }
 
-    fn add_far(&mut self, start: Psn, len: u32) {
+    fn add_far(&mut self, start: Psn, len: u32) -> u32 {
         let [older, newer] = &mut self.far;
         if newer.len != 0 && newer.end() == start {
             newer.len += len;
-            return;
+            return 0;
         }
+        let mut forgotten = 0;
         if newer.len != 0 {
+            forgotten = older.len;
             *older = *newer;
         }
         *newer = Run { start: start.get(), len };
+        forgotten
     }
 
     /// Forgets the missing PSNs among the `span` from `start`, which are all before `next`.

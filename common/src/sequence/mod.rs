@@ -42,6 +42,3 @@ pub const MIN_RESTART: u32 = 4096;
 pub const MIN_TIMEOUT: u32 = 3_000;
 /// Milliseconds during which a packet that was only late may still follow its own retransmission.
 pub const GRACE_MS: u16 = 10;
-
-#[cfg(test)]
-mod tests;

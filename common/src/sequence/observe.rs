@@ -102,26 +102,27 @@ impl Sequence<'_> {
             self.window.fills.isolate(self.totals);
         }
         self.window.cursor = 0;
-        let missing = self.skip(packet, ahead);
+        let (missing, mut forgotten) = self.skip(packet, ahead);
         let next = packet.psn.plus(taken(packet));
-        self.window.holes.advance(packet.psn, taken(packet), false);
+        forgotten += self.window.holes.advance(packet.psn, taken(packet), false);
         self.step(packet, next);
         if packet.kind.is_unreliable() {
-            let lost = self.window.holes.drain_far();
-            self.totals.lost = self.totals.lost.wrapping_add(lost);
+            // Nobody sends them again.
+            forgotten += self.window.holes.drain_far();
+            self.totals.lost = self.totals.lost.wrapping_add(forgotten);
         }
         if missing == 0 { PacketClass::InOrder } else { PacketClass::GapOpener }
     }
 
-    /// Moves over `ahead` PSNs that did not come, and returns how many of them are missing.
-    fn skip(&mut self, packet: &SequencePacket, ahead: u32) -> u32 {
+    /// Moves over `ahead` PSNs that did not come, and returns how many of them are missing, and how many
+    /// older ones it had to forget.
+    fn skip(&mut self, packet: &SequencePacket, ahead: u32) -> (u32, u32) {
         let next = self.word.next();
         if ahead == 0 {
-            return 0;
+            return (0, 0);
         }
         if self.word.has(SequenceWord::UNCERTAIN) {
-            self.window.holes.advance(next, ahead, false);
-            return 0;
+            return (0, self.window.holes.advance(next, ahead, false));
         }
         // Responses have only the PSNs of READs and atomics for certain: the others are those of
         // requests that an ACK answers or nothing. A READ that has begun goes on with the next PSN, and
@@ -131,20 +132,18 @@ impl Sequence<'_> {
         let last = !is_response || packet.kind.continues_response();
         let between = first && last && !(is_response && self.acknowledged_within(next, packet.psn));
         let holes = &mut self.window.holes;
-        let missing = if between {
-            holes.advance(next, ahead, true);
-            ahead
+        let (missing, forgotten) = if between {
+            (ahead, holes.advance(next, ahead, true))
         } else if ahead == 1 {
-            holes.advance(next, 1, first || last);
-            u32::from(first || last)
+            (u32::from(first || last), holes.advance(next, 1, first || last))
         } else {
-            holes.advance(next, 1, first);
-            holes.advance(next.plus(1), ahead - 2, false);
-            holes.advance(next.plus(ahead - 1), 1, last);
-            u32::from(first) + u32::from(last)
+            let forgotten = holes.advance(next, 1, first)
+                + holes.advance(next.plus(1), ahead - 2, false)
+                + holes.advance(next.plus(ahead - 1), 1, last);
+            (u32::from(first) + u32::from(last), forgotten)
         };
         self.totals.missing = self.totals.missing.wrapping_add(missing);
-        missing
+        (missing, forgotten)
     }
 
     fn acknowledged_within(&self, from: Psn, to: Psn) -> bool {
@@ -191,7 +190,9 @@ impl Sequence<'_> {
         } else {
             self.begin(packet, missing, named);
         }
-        let is_run = self.window.cursor & CONFIRMED != 0 && (!continues || skipped == 0);
+        let is_run = self.window.cursor & CONFIRMED != 0
+            && (!continues || skipped == 0)
+            && !self.window.fills.is_fresh();
         self.move_cursor(psn.plus(span));
         self.extend(packet, back);
         if missing == 0 {

@@ -1,0 +1,167 @@
+//! The engine equals the model.
+
+use proptest::prelude::*;
+use proptest::test_runner::{Config, TestRunner};
+use roce_common::sequence::SequenceKind;
+
+use crate::model::Model;
+use crate::trace::{Engine, Event, Step, event, psn};
+
+/// Which packets a trace has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Space {
+    Requests,
+    Responses,
+    Unreliable,
+}
+
+struct Run {
+    engine: Engine,
+    model: Model,
+    space: Space,
+    due: u64,
+    time_us: u64,
+    last_us: u64,
+    last: Option<Step>,
+    fits: bool,
+    /// Random bits for what does not matter much.
+    dice: u32,
+}
+
+impl Run {
+    fn kind(&mut self) -> SequenceKind {
+        self.dice = self.dice.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        let roll = self.dice >> 28;
+        match (self.space, roll) {
+            (Space::Requests, 0..4) => SequenceKind::Start,
+            (Space::Requests, _) => SequenceKind::More,
+            (Space::Unreliable, 0..4) => SequenceKind::UnreliableStart,
+            (Space::Unreliable, _) => SequenceKind::UnreliableMore,
+            (Space::Responses, 0..3) => SequenceKind::ResponseFirst,
+            (Space::Responses, 3..10) => SequenceKind::ResponseMiddle,
+            (Space::Responses, 10..12) => SequenceKind::ResponseLast,
+            (Space::Responses, 12..14) => SequenceKind::ResponseOnly,
+            (Space::Responses, _) => SequenceKind::Acknowledge,
+        }
+    }
+
+    fn packet(&mut self, at: u64) {
+        let kind = self.kind();
+        self.send(at, 1, kind, false);
+    }
+
+    fn send(&mut self, at: u64, span: u32, kind: SequenceKind, is_copy: bool) {
+        self.time_us += 7;
+        let idle = u32::try_from(self.time_us - self.last_us).unwrap();
+        self.last_us = self.time_us;
+        let time_ms = self.time_us / 1000;
+        let step = Step { psn: at, span, kind, payload: 1000, time_ms, idle, is_copy };
+        self.last = Some(step);
+        self.engine.sequence().observe(&step.packet());
+        self.model.observe(&step);
+        self.fits &= self.model.fits();
+    }
+
+    fn event(&mut self, event: Event) {
+        let due = self.due;
+        match event {
+            Event::Send { count, dropped } => {
+                for number in 0..u64::from(count) {
+                    if dropped >> (number % 32) & 1 == 0 {
+                        self.packet(due + number);
+                    }
+                }
+                self.due += u64::from(count);
+            }
+            Event::Rewind { back, count, dropped } => {
+                let start = due - u64::from(back);
+                let end = due.min(start + u64::from(count));
+                for (number, at) in (start..end).enumerate() {
+                    if dropped >> (number % 32) & 1 == 0 {
+                        self.packet(at);
+                    }
+                }
+            }
+            Event::Late { back } => self.packet(due - u64::from(back)),
+            Event::Read { span, is_known } if self.space == Space::Requests => {
+                let known = if is_known { u32::from(span) } else { 0 };
+                self.send(due, known, SequenceKind::Read, false);
+                self.due += u64::from(span).max(1);
+            }
+            Event::Copy => {
+                if let Some(last) = self.last {
+                    self.send(last.psn, last.span, last.kind, true);
+                }
+            }
+            Event::Ack { back } => {
+                self.engine.sequence().note_ack(psn(due - u64::from(back)));
+                self.model.note_ack(due - u64::from(back));
+            }
+            Event::Nak { back } => {
+                self.engine.sequence().note_nak(psn(due - u64::from(back)));
+                self.model.note_nak(due - u64::from(back));
+            }
+            Event::Rnr { back } => {
+                self.engine.sequence().note_rnr(psn(due - u64::from(back)));
+                self.model.note_rnr(due - u64::from(back));
+            }
+            Event::Idle(us) => self.time_us += u64::from(us),
+            Event::TapLoss(count) => self.due += u64::from(count),
+            Event::Jump(distance) => self.due = due.checked_add_signed(distance.into()).unwrap(),
+            Event::Restart => {
+                self.engine.sequence().restart();
+                self.model.restart();
+            }
+            Event::Read { .. } => {}
+        }
+    }
+}
+
+/// Runs a trace until it ends, or needs more room than the engine has.
+fn check(space: Space, start: u32, dice: u32, events: &[Event]) -> Result<(), TestCaseError> {
+    let mut run = Run {
+        engine: Engine::default(),
+        model: Model::default(),
+        space,
+        // Far from 0, so that nothing before it is below 0.
+        due: (1 << 40) + u64::from(start),
+        time_us: 0,
+        last_us: 0,
+        last: None,
+        fits: true,
+        dice,
+    };
+    for (number, event) in events.iter().enumerate() {
+        run.event(*event);
+        if !run.fits {
+            return Ok(());
+        }
+        prop_assert_eq!(run.engine.counts(), run.model.counts, "after event {}", number);
+    }
+    run.engine.sequence().settle();
+    run.model.finish();
+    prop_assert_eq!(run.engine.counts(), run.model.counts, "in the end");
+    let totals = run.engine.totals;
+    prop_assert!(totals.open() <= totals.missing, "{:?}", totals);
+    Ok(())
+}
+
+/// Ten thousand traces, or `ROCE_TRACES`.
+#[test]
+fn engine_is_model() {
+    let cases = std::env::var("ROCE_TRACES").ok().map(|count| count.parse().expect("a number"));
+    let config = Config { cases: cases.unwrap_or(10_000), failure_persistence: None, ..Config::default() };
+    let space = prop_oneof![
+        3 => Just(Space::Requests),
+        2 => Just(Space::Responses),
+        1 => Just(Space::Unreliable),
+    ];
+    // Near the wrap as often as not.
+    let start = prop_oneof![any::<u32>(), 0x00ff_fe00u32..0x0100_0100];
+    let events = prop::collection::vec(event(), 1..40);
+    TestRunner::new(config)
+        .run(&(space, start, any::<u32>(), events), |(space, start, dice, events)| {
+            check(space, start, dice, &events)
+        })
+        .unwrap();
+}
