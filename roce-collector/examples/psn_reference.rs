@@ -59,26 +59,14 @@ fn sums(report: &ReadReport) -> (SequenceReport, SequenceReport) {
     for flow in &report.flows {
         let FlowReport { transport, psn, response_psn, .. } = flow;
         if let Some(sequence) = psn.and_then(|psn| psn.sequence) {
-            add(if transport == "RC" { &mut requests } else { &mut other }, &sequence);
+            let sum = if transport == "RC" { &mut requests } else { &mut other };
+            *sum = sum.plus(&sequence);
         }
         if let Some(sequence) = response_psn {
-            add(&mut other, sequence);
+            other = other.plus(sequence);
         }
     }
     (requests, other)
-}
-
-fn add(sum: &mut SequenceReport, part: &SequenceReport) {
-    sum.lost += part.lost;
-    sum.recovered += part.recovered;
-    sum.unseen += part.unseen;
-    sum.reordered += part.reordered;
-    sum.open += part.open;
-    sum.retransmitted += part.retransmitted;
-    sum.retransmitted_bytes += part.retransmitted_bytes;
-    sum.tap_duplicates += part.tap_duplicates;
-    sum.go_back_n_episodes += part.go_back_n_episodes;
-    sum.timeouts += part.timeouts;
 }
 
 fn words(counts: &SequenceReport) -> String {

@@ -188,13 +188,24 @@ impl FlowReport {
         reports
     }
 
-    /// Sorts by trouble (NAKs, wrong marks, CE marks, CNPs), then by packets. Equal ones keep their order.
+    /// Sorts by trouble (losses, NAKs, retransmissions, wrong marks, CE marks, CNPs), then by packets. Equal ones keep their order.
     pub fn sort(reports: &mut [Self]) {
         reports.sort_by_cached_key(|report| {
             let naks = report.naks.map_or(0, |naks| naks.total()) + report.rnr_naks.unwrap_or(0);
             let mismarked = report.mismarked.dscp.max(report.mismarked.not_ect);
-            Reverse((naks, mismarked, report.ecn.ce, report.cnps, report.packets))
+            let psn = report.sequence().unwrap_or_default();
+            let lost = psn.lost;
+            Reverse((lost, naks, psn.retransmitted, mismarked, report.ecn.ce, report.cnps, report.packets))
         });
+    }
+
+    /// What became of the PSNs of all its packets: requests and READ responses together. `None` where
+    /// nobody looked, or PSNs have no order.
+    pub fn sequence(&self) -> Option<SequenceReport> {
+        match (self.psn.and_then(|psn| psn.sequence), self.response_psn) {
+            (Some(requests), Some(responses)) => Some(requests.plus(&responses)),
+            (requests, responses) => requests.or(responses),
+        }
     }
 
     /// Says that acknowledgements were seen without their syndrome, so nobody knows which were NAKs.

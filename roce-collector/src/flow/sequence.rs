@@ -29,6 +29,23 @@ pub struct SequenceReport {
 }
 
 impl SequenceReport {
+    /// The sum of both.
+    #[must_use]
+    pub const fn plus(&self, other: &Self) -> Self {
+        Self {
+            lost: self.lost + other.lost,
+            recovered: self.recovered + other.recovered,
+            unseen: self.unseen + other.unseen,
+            reordered: self.reordered + other.reordered,
+            open: self.open + other.open,
+            retransmitted: self.retransmitted + other.retransmitted,
+            retransmitted_bytes: self.retransmitted_bytes + other.retransmitted_bytes,
+            tap_duplicates: self.tap_duplicates + other.tap_duplicates,
+            go_back_n_episodes: self.go_back_n_episodes + other.go_back_n_episodes,
+            timeouts: self.timeouts + other.timeouts,
+        }
+    }
+
     /// Adds what was counted between two looks; `before` and `now` wrap.
     pub fn advance(&mut self, before: &SequenceTotals, now: &SequenceTotals) {
         let open = |totals: &SequenceTotals| totals.open();

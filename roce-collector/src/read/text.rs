@@ -6,7 +6,7 @@ use std::io::{self, Write};
 
 use super::findings::counted;
 use super::{FlowFilter, ReadReport, Severity};
-use crate::flow::FlowReport;
+use crate::flow::{FlowReport, SequenceReport};
 
 /// Flows shown before the rest is only counted.
 const MAX_ROWS: usize = 200;
@@ -113,7 +113,25 @@ fn totals(out: &mut impl Write, flows: &[FlowReport]) -> io::Result<()> {
         sum(|flow| flow.cnps),
         table::percent(sum(|flow| flow.ecn.ce), packets),
     )?;
-    writeln!(out, "Loss, reordering and retransmission are not examined by this version.")
+    let examined: Vec<_> = flows.iter().filter_map(FlowReport::sequence).collect();
+    if examined.is_empty() {
+        return writeln!(out, "PSNs were not examined: no flow has packets whose PSNs have an order.");
+    }
+    let psn = examined.iter().fold(SequenceReport::default(), |sum, psn| sum.plus(psn));
+    writeln!(
+        out,
+        "lost {} (recovered {}), unseen {}, reordered {}, open {}, retransmitted {}, copies made by the \
+         tap {}, go-back-N {}, timeouts {}",
+        psn.lost,
+        psn.recovered,
+        psn.unseen,
+        psn.reordered,
+        psn.open,
+        psn.retransmitted,
+        psn.tap_duplicates,
+        psn.go_back_n_episodes,
+        psn.timeouts
+    )
 }
 
 /// Writes `text` indented and wrapped at spaces.

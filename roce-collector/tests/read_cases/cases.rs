@@ -1,7 +1,7 @@
 //! The acceptance cases with capture files.
 
 use super::{finding, flow_to, opcodes, read};
-use roce_collector::flow::{EcnReport, NakReport, PsnReport};
+use roce_collector::flow::{EcnReport, FlowReport, NakReport, PsnReport, SequenceReport};
 use roce_collector::read::Severity;
 
 #[test]
@@ -20,7 +20,8 @@ fn hns_traffic_with_the_qp_as_source_port() {
         opcodes(to_45),
         [("ACKNOWLEDGE", 1), ("SEND_FIRST", 33), ("SEND_LAST_IMM", 33), ("SEND_ONLY_IMM", 1)]
     );
-    assert_eq!(to_45.psn, Some(PsnReport { first: 0, last: 66 }));
+    let quiet = Some(SequenceReport::default());
+    assert_eq!(to_45.psn, Some(PsnReport { first: 0, last: 66, sequence: quiet }));
     for flow in &report.flows {
         assert_eq!((flow.naks, flow.cnps), (Some(NakReport::default()), 0));
         assert_eq!(flow.ecn, EcnReport { ect0: flow.packets, ..EcnReport::default() });
@@ -41,6 +42,16 @@ fn psns_that_wrap_and_a_nak() {
     assert_eq!((data.packets, data.payload_bytes), (12, 12_288));
     let psn = data.psn.expect("requests");
     assert!(psn.last < psn.first, "{psn:?} is over the wrap");
+    let sequence = SequenceReport {
+        lost: 1,
+        recovered: 1,
+        retransmitted: 4,
+        retransmitted_bytes: 4 * 1024,
+        go_back_n_episodes: 1,
+        ..SequenceReport::default()
+    };
+    assert_eq!(psn.sequence, Some(sequence));
+    assert_eq!(data.pmtu, Some(1024));
     let naks: Vec<_> = report.flows.iter().filter_map(|flow| flow.naks).collect();
     assert_eq!(naks.iter().map(|naks| naks.psn_sequence_error).sum::<u64>(), 1);
     assert_eq!(naks.iter().map(NakReport::total).sum::<u64>(), 1);
@@ -56,6 +67,10 @@ fn receiver_not_ready() {
     assert_eq!((answers.rnr_naks, answers.acks), (Some(8), Some(0)));
     assert_eq!(answers.rnr_timer_ms, Some(0.64));
     assert_eq!(answers.naks, Some(NakReport::default()), "an RNR NAK is no NAK");
+    let requests = report.flows.iter().find_map(|flow| flow.psn).expect("requests");
+    let sequence = requests.sequence.expect("examined");
+    assert_eq!((sequence.lost, sequence.open, sequence.retransmitted), (0, 0, 7));
+    assert_eq!((sequence.go_back_n_episodes, sequence.timeouts), (0, 0));
 }
 
 #[test]
@@ -68,6 +83,9 @@ fn congestion_marks_and_notifications() {
     let [data] = &data[..] else { panic!("{data:#?}") };
     assert_eq!(data.ecn, EcnReport { ce: 10, ect0: 10, ..EcnReport::default() });
     assert_eq!(report.findings, [], "marked as expected");
+    for flow in &report.flows {
+        assert_eq!(flow.sequence().unwrap_or_default(), SequenceReport::default(), "CNPs have no PSN");
+    }
 }
 
 #[test]
@@ -82,6 +100,10 @@ fn one_direction_without_its_traffic_class() {
 #[test]
 fn timeout_without_nak() {
     let report = read("derived/timeout_retransmit_then_ack.pcap");
+    let sequences: Vec<_> = report.flows.iter().filter_map(FlowReport::sequence).collect();
+    let [sequence] = sequences[..] else { panic!("{sequences:#?}") };
+    assert_eq!((sequence.retransmitted, sequence.timeouts), (1, 1));
+    assert_eq!((sequence.lost, sequence.open, sequence.go_back_n_episodes), (0, 0, 0));
     for flow in &report.flows {
         assert_eq!((flow.naks, flow.rnr_naks), (Some(NakReport::default()), Some(0)));
     }
@@ -99,6 +121,8 @@ fn lossless_traffic_has_no_trouble() {
         assert_eq!(packets, report.packets.total, "{name}");
         for flow in &report.flows {
             assert_eq!((flow.naks, flow.rnr_naks), (Some(NakReport::default()), Some(0)), "{name}");
+            let sequence = flow.sequence().expect("examined");
+            assert_eq!(sequence, SequenceReport::default(), "{name}");
         }
     }
 }
@@ -164,15 +188,21 @@ fn findings_about_published_frames() {
 fn nothing_is_claimed_that_was_not_looked_for() {
     let json = serde_json::to_value(read("derived/hns_scrubbed.pcap")).unwrap();
     assert_eq!(json["schema_version"], 1);
-    for key in ["pairs", "incidents"] {
-        assert_eq!(json.get(key), None, "{key}");
-    }
+    assert_eq!(json.get("incidents"), None);
     let not_seen = serde_json::json!({
         "mirror_lost": null, "capture_dropped": null, "suspected": null
     });
     assert_eq!(json["not_seen"], not_seen);
     assert_eq!(json["flows"][0]["rtt_us"], serde_json::Value::Null);
-    assert_eq!(json["flows"][0]["psn"], serde_json::json!({"first": 0, "last": 66}));
+    let psn = serde_json::json!({
+        "first": 0, "last": 66, "lost": 0, "recovered": 0, "unseen": 0, "reordered": 0, "open": 0,
+        "retransmitted": 0, "retransmitted_bytes": 0, "tap_duplicates": 0, "go_back_n_episodes": 0,
+        "timeouts": 0
+    });
+    assert_eq!(json["flows"][0]["psn"], psn);
+    let [pair] = &json["pairs"].as_array().unwrap()[..] else { panic!("{}", json["pairs"]) };
+    assert_eq!(pair["a"], serde_json::json!({"ip": "192.168.70.4", "qp": 0x45}));
+    assert_eq!(pair["b"], serde_json::json!({"ip": "192.168.70.6", "qp": 0x48}));
     let input = serde_json::json!({
         "file": "test",
         "format": "pcap",

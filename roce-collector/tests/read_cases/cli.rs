@@ -44,9 +44,9 @@ fn text_for_people() {
     assert!(!text.contains('\x1b'), "no colours in a pipe");
     assert!(text.lines().all(|line| line.len() <= 120 && line.trim_end() == line), "{text}");
     let expected = "\
-SOURCE        DESTINATION   QP    TYPE  PACKETS    BYTES  NAK  RNR  CNP    CE  DSCP  MARKING
-192.168.70.6  192.168.70.4  0x45  RC         68  71.1 kB    0    0    0  0.0%  0     DSCP
-192.168.70.4  192.168.70.6  0x48  RC         37   2.4 kB    0    0    0  0.0%  0     DSCP
+SOURCE       DESTINATION  QP   TYPE PACKETS   BYTES LOST UNSEEN REORD RETX NAK RNR CNP   CE DSCP MARKING
+192.168.70.6 192.168.70.4 0x45 RC        68 71.1 kB    0      0     0    0   0   0   0 0.0% 0    DSCP
+192.168.70.4 192.168.70.6 0x48 RC        37  2.4 kB    0      0     0    0   0   0   0 0.0% 0    DSCP
 ";
     assert!(text.contains(expected), "{text}");
     assert!(

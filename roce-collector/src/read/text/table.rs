@@ -5,11 +5,11 @@ use std::net::IpAddr;
 use comfy_table::{Attribute, Cell, CellAlignment, Color, ContentArrangement, Table, presets};
 
 use super::Colours;
-use crate::flow::FlowReport;
+use crate::flow::{FlowReport, SequenceReport};
 
 const WIDTH: u16 = 120;
 /// Columns whose figures stand right.
-const RIGHT: [usize; 6] = [4, 5, 6, 7, 8, 9];
+const RIGHT: [usize; 10] = [4, 5, 6, 7, 8, 9, 10, 11, 12, 13];
 
 pub(super) fn table(flows: &[FlowReport], colours: Colours) -> Table {
     let mut table = Table::new();
@@ -28,6 +28,10 @@ pub(super) fn table(flows: &[FlowReport], colours: Colours) -> Table {
         "TYPE",
         "PACKETS",
         "BYTES",
+        "LOST",
+        "UNSEEN",
+        "REORD",
+        "RETX",
         "NAK",
         "RNR",
         "CNP",
@@ -45,19 +49,21 @@ pub(super) fn table(flows: &[FlowReport], colours: Colours) -> Table {
         }
     }
     for column in table.column_iter_mut() {
-        column.set_padding((0, 2));
+        column.set_padding((0, 1));
     }
     table
 }
 
-fn row(flow: &FlowReport) -> [Cell; 12] {
+fn row(flow: &FlowReport) -> [Cell; 16] {
     let naks = flow.naks.map(|naks| naks.total());
     let marking = match (flow.mismarked.dscp, flow.mismarked.not_ect) {
         (0, 0) => "ok",
         (_, 0) => "DSCP",
-        (0, _) => "not ECT",
-        _ => "DSCP, not ECT",
+        (0, _) => "ECT",
+        _ => "DSCP, ECT",
     };
+    let sequence = flow.sequence();
+    let count = |counter: fn(&SequenceReport) -> u64| sequence.as_ref().map(counter);
     let marking_cell = Cell::new(marking);
     [
         Cell::new(address(flow.src)),
@@ -66,6 +72,10 @@ fn row(flow: &FlowReport) -> [Cell; 12] {
         Cell::new(&flow.transport),
         Cell::new(flow.packets),
         Cell::new(bytes(flow.wire_bytes)),
+        sequence_cell(count(|psn| psn.lost), Some(Color::Red)),
+        sequence_cell(count(|psn| psn.unseen), None),
+        sequence_cell(count(|psn| psn.reordered), Some(Color::Yellow)),
+        sequence_cell(count(|psn| psn.retransmitted), Some(Color::Red)),
         trouble(naks),
         trouble(flow.rnr_naks),
         Cell::new(flow.cnps),
@@ -75,17 +85,26 @@ fn row(flow: &FlowReport) -> [Cell; 12] {
     ]
 }
 
-/// Two long IPv6 addresses do not fit into the line: each takes two, broken behind a colon.
+/// Two long IPv6 addresses do not fit into the line: each takes several, broken behind colons.
 fn address(address: IpAddr) -> String {
-    const LONG: usize = 28;
-    let text = address.to_string();
-    let middle = text.len().div_ceil(2);
-    match text[..middle].rfind(':') {
-        Some(colon) if text.len() > LONG => {
-            let (first, second) = text.split_at(colon + 1);
-            format!("{first}\n{second}")
-        }
-        _ => text,
+    const WIDTH: usize = 15;
+    let mut text = address.to_string();
+    let mut start = 0;
+    while text.len() - start > WIDTH {
+        let Some(colon) = text[start..start + WIDTH].rfind(':') else { break };
+        start += colon + 1;
+        text.insert(start, '\n');
+        start += 1;
+    }
+    text
+}
+
+/// A count of the PSN engine; `-` where PSNs have no order, or nobody looked.
+fn sequence_cell(count: Option<u64>, colour: Option<Color>) -> Cell {
+    match (count, colour) {
+        (None, _) => Cell::new("-"),
+        (Some(count @ 1..), Some(colour)) => Cell::new(count).fg(colour),
+        (Some(count), _) => Cell::new(count),
     }
 }
 
@@ -151,9 +170,10 @@ mod tests {
     #[test]
     fn long_addresses_are_broken_behind_a_colon() {
         let long = address("fd00:1111:2222:3333:4444:5555:6666:7777".parse().unwrap());
-        assert_eq!(long, "fd00:1111:2222:3333:\n4444:5555:6666:7777");
-        let short = "2001:db8:1111:2222::aaaa:1";
-        assert_eq!(address(short.parse().unwrap()), short);
+        assert_eq!(long, "fd00:1111:2222:\n3333:4444:5555:\n6666:7777");
+        for short in ["2001:db8::1:a:b", "255.255.255.255"] {
+            assert_eq!(address(short.parse().unwrap()), short);
+        }
     }
 
     #[test]
