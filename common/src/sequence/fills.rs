@@ -65,6 +65,7 @@ impl Fills {
         time_ms: u16,
         totals: &mut SequenceTotals,
     ) {
+        self.close_up();
         let Self([newest, middle, oldest]) = self;
         let room = (u16::MAX - newest.len) as u32;
         let is_same_kind = (newest.start ^ how) & (FRESH | ALONE) == 0;
@@ -75,17 +76,24 @@ impl Fills {
             return;
         }
         if newest.len != 0 {
-            if oldest.len != 0 && middle.len != 0 {
-                oldest.settle(totals);
-            }
-            if middle.len != 0 {
-                *oldest = *middle;
-            }
+            oldest.settle(totals);
+            *oldest = *middle;
             *middle = *newest;
         }
         // A gap is no longer than fits.
         let len = if len > u16::MAX as u32 { u16::MAX } else { len as u16 };
         *newest = Fill { start: psn.get() | how, len, time_ms };
+    }
+
+    /// Moves what is there to the front.
+    const fn close_up(&mut self) {
+        let Self([newest, middle, oldest]) = self;
+        if middle.len == 0 {
+            (*middle, *oldest) = (*oldest, Fill { start: 0, len: 0, time_ms: 0 });
+        }
+        if newest.len == 0 {
+            (*newest, *middle, *oldest) = (*middle, *oldest, Fill { start: 0, len: 0, time_ms: 0 });
+        }
     }
 
     /// The fresh fill was followed by a repeat: a rewind.

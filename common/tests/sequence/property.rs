@@ -165,3 +165,17 @@ fn engine_is_model() {
         })
         .unwrap();
 }
+
+#[test]
+fn fills_in_a_row_are_one_even_when_another_was_dropped_between() {
+    let events = [
+        Event::Rewind { back: 96, count: 2, dropped: 0 },
+        Event::Send { count: 25, dropped: 2 },
+        Event::Rewind { back: 158, count: 40, dropped: 0 },
+        Event::Rewind { back: 68, count: 1, dropped: 0 },
+        Event::Read { span: 14, is_known: false },
+        Event::Rewind { back: 134, count: 3, dropped: 0 },
+        Event::Rewind { back: 40, count: 3, dropped: 0 },
+    ];
+    check(Space::Requests, 0, 0, &events).unwrap();
+}
