@@ -31,7 +31,11 @@ fn main() -> anyhow::Result<ExitCode> {
             && rc.recovered == rc.lost
             && rc.unseen + rc.open + rc.tap_duplicates + other.tap_duplicates == 0;
         let is_quiet = rc == SequenceReport::default() && other == SequenceReport::default();
-        if is_equal { agree += 1 } else { differ += 1 }
+        if is_equal {
+            agree += 1;
+        } else {
+            differ += 1;
+        }
         if !is_equal || !is_quiet {
             println!("{} {name}\n    {file}", if is_equal { "same  " } else { "DIFFER" });
             println!("    requests  {}", words(&rc));

@@ -196,7 +196,7 @@ const fn ones_below(count: u32) -> (u64, u64) {
 
 /// Index of the highest bit set; one is set.
 const fn highest_bit(bits: [u64; 2]) -> u32 {
-    if bits[1] != 0 { 127 - bits[1].leading_zeros() } else { 63 - (bits[0] | 1).leading_zeros() }
+    if bits[1] != 0 { 64 + (bits[1] | 1).ilog2() } else { (bits[0] | 1).ilog2() }
 }
 
 /// Length of the run of ones whose highest bit is `index`.

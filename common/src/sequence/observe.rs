@@ -73,10 +73,14 @@ impl Sequence<'_> {
         }
         self.window.fills.settle_due(packet.time_ms, self.totals);
         let ahead = packet.psn.distance_from(self.word.next());
-        if self.is_new_sequence(packet, ahead) {
+        if is_new_sequence(packet, ahead) {
             return self.learn(packet);
         }
-        if ahead < 0 { self.behind(packet, ahead.unsigned_abs()) } else { self.ahead(packet, ahead.unsigned_abs()) }
+        if ahead < 0 {
+            self.behind(packet, ahead.unsigned_abs())
+        } else {
+            self.ahead(packet, ahead.unsigned_abs())
+        }
     }
 
     fn learn(&mut self, packet: &SequencePacket) -> PacketClass {
@@ -84,16 +88,6 @@ impl Sequence<'_> {
         self.totals.first = packet.psn.get() | VALID;
         self.step(packet, packet.psn.plus(taken(packet)));
         PacketClass::InOrder
-    }
-
-    /// Whether the packet is so far off that its PSN says nothing about the ones before.
-    fn is_new_sequence(&self, packet: &SequencePacket, ahead: i32) -> bool {
-        let distance = ahead.unsigned_abs();
-        if ahead >= 0 {
-            return distance > MAX_GAP || packet.idle > IDLE && distance > 0;
-        }
-        let starts = packet.kind.starts_message();
-        distance > MAX_REWIND || packet.idle > IDLE && starts && distance > MIN_RESTART
     }
 
     fn ahead(&mut self, packet: &SequencePacket, ahead: u32) -> PacketClass {
@@ -321,6 +315,16 @@ impl Sequence<'_> {
         let word = self.word.0 & !SequenceWord::TROUBLED;
         self.word.0 = if is_calm { word } else { word | SequenceWord::TROUBLED };
     }
+}
+
+/// Whether the packet is so far off that its PSN says nothing about the ones before.
+const fn is_new_sequence(packet: &SequencePacket, ahead: i32) -> bool {
+    let distance = ahead.unsigned_abs();
+    if ahead >= 0 {
+        return distance > MAX_GAP || packet.idle > IDLE && distance > 0;
+    }
+    let starts = packet.kind.starts_message();
+    distance > MAX_REWIND || packet.idle > IDLE && starts && distance > MIN_RESTART
 }
 
 /// PSNs that a packet takes, at least.

@@ -41,10 +41,7 @@ pub(super) const VALID: u32 = 1 << 24;
 impl SequenceTotals {
     /// Missing PSNs that are not decided.
     pub const fn open(&self) -> u32 {
-        self.missing
-            .wrapping_sub(self.lost)
-            .wrapping_sub(self.unseen)
-            .wrapping_sub(self.reordered)
+        self.missing.wrapping_sub(self.lost).wrapping_sub(self.unseen).wrapping_sub(self.reordered)
     }
 }
 

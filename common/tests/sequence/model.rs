@@ -24,6 +24,26 @@ pub(crate) struct Counts {
     pub(crate) rnr_waits: u32,
 }
 
+impl Counts {
+    pub(crate) fn all(&self) -> [u32; 11] {
+        let Self { missing, lost, recovered, unseen, reordered, retransmitted, .. } = *self;
+        let Self { retransmitted_bytes, tap_duplicates, go_back_n_episodes, timeouts, .. } = *self;
+        [
+            missing,
+            lost,
+            recovered,
+            unseen,
+            reordered,
+            retransmitted,
+            retransmitted_bytes,
+            tap_duplicates,
+            go_back_n_episodes,
+            timeouts,
+            self.rnr_waits,
+        ]
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum How {
     Fresh { named: bool },
@@ -219,11 +239,16 @@ impl Model {
             }
         }
         if is_unreliable(step.kind) {
-            if filled.is_empty() { self.repeat(step) } else { self.counts.reordered += filled.len() as u32 }
+            if filled.is_empty() {
+                self.repeat(step);
+            } else {
+                self.counts.reordered += filled.len() as u32;
+            }
             return;
         }
         self.join_echo(step, &filled);
-        let skipped = self.rewind.map(|rewind| step.psn.cast_signed() - rewind.cursor.cast_signed());
+        let skipped =
+            self.rewind.map(|rewind| step.psn.cast_signed() - rewind.cursor.cast_signed());
         let confirmed = self.rewind.is_some_and(|rewind| rewind.confirmed);
         let continues = match skipped {
             Some(0) => true,
@@ -235,7 +260,7 @@ impl Model {
             if !is_next {
                 self.isolate();
             } else if filled.is_empty() {
-                self.fills.last_mut().unwrap().how = How::Run;
+                self.fills.last_mut().expect("fresh").how = How::Run;
             }
         }
         if !continues && filled.is_empty() && self.rewind.is_some() {
@@ -244,14 +269,14 @@ impl Model {
         }
         let named = self.nak.is_some_and(|nak| !nak.is_rnr && (step.psn..end).contains(&nak.psn));
         if continues {
-            self.go_on(&filled, );
+            self.go_on(&filled);
         } else {
             self.begin(step.psn, step, &filled, named);
         }
         let is_run =
-            self.rewind.unwrap().confirmed && (!continues || is_next) && !self.is_fresh();
+            self.rewind.expect("begun").confirmed && (!continues || is_next) && !self.is_fresh();
         let cursor = step.psn + step.taken();
-        self.rewind.as_mut().unwrap().cursor = cursor;
+        self.rewind.as_mut().expect("begun").cursor = cursor;
         if cursor >= next {
             self.rewind = None;
         }
@@ -261,11 +286,11 @@ impl Model {
         if filled.is_empty() {
             return self.repeat(step);
         }
-        self.add_fill(step, filled, if is_run { How::Run } else { How::Fresh { named } });
+        self.add_fill(step, &filled, if is_run { How::Run } else { How::Fresh { named } });
     }
 
     /// Fills in a row of the same kind are one.
-    fn add_fill(&mut self, step: &Step, filled: Vec<u64>, how: How) {
+    fn add_fill(&mut self, step: &Step, filled: &[u64], how: How) {
         let len = filled.len() as u64;
         let psns: Vec<u64> = (step.psn..step.psn + len).collect();
         if let Some(last) = self.fills.last_mut()
@@ -295,9 +320,8 @@ impl Model {
     }
 
     fn again(&mut self, psn: u64, is_alone: bool) {
-        let hit = |fill: &&mut Fill| {
-            fill.psns.contains(&psn) && (is_alone || fill.how == How::Alone)
-        };
+        let hit =
+            |fill: &&mut Fill| fill.psns.contains(&psn) && (is_alone || fill.how == How::Alone);
         if let Some(fill) = self.fills.iter_mut().rev().find(hit) {
             self.counts.reordered += 1;
             if fill.psns[0] == psn {
@@ -319,7 +343,7 @@ impl Model {
         if self.echo == Some(step.psn - 1) {
             self.echo = None;
             self.begin(step.psn - 1, step, filled, false);
-            self.rewind.as_mut().unwrap().cursor = step.psn;
+            self.rewind.as_mut().expect("begun").cursor = step.psn;
         } else {
             self.settle_echo();
         }
@@ -343,7 +367,7 @@ impl Model {
     }
 
     fn go_on(&mut self, filled: &[u64]) {
-        let rewind = self.rewind.as_mut().unwrap();
+        let rewind = self.rewind.as_mut().expect("begun");
         if filled.is_empty() && !rewind.confirmed {
             rewind.confirmed = true;
             self.counts.go_back_n_episodes += 1;

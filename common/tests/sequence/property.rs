@@ -1,10 +1,12 @@
 //! The engine equals the model.
 
+use std::cell::{Cell, RefCell};
+
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use roce_common::sequence::SequenceKind;
 
-use crate::model::Model;
+use crate::model::{Counts, Model};
 use crate::trace::{Engine, Event, Step, event, psn};
 
 /// Which packets a trace has.
@@ -52,7 +54,7 @@ impl Run {
 
     fn send(&mut self, at: u64, span: u32, kind: SequenceKind, is_copy: bool) {
         self.time_us += 7;
-        let idle = u32::try_from(self.time_us - self.last_us).unwrap();
+        let idle = u32::try_from(self.time_us - self.last_us).expect("short");
         self.last_us = self.time_us;
         let time_ms = self.time_us / 1000;
         let step = Step { psn: at, span, kind, payload: 1000, time_ms, idle, is_copy };
@@ -107,7 +109,9 @@ impl Run {
             }
             Event::Idle(us) => self.time_us += u64::from(us),
             Event::TapLoss(count) => self.due += u64::from(count),
-            Event::Jump(distance) => self.due = due.checked_add_signed(distance.into()).unwrap(),
+            Event::Jump(distance) => {
+                self.due = due.checked_add_signed(distance.into()).expect("far from 0");
+            }
             Event::Restart => {
                 self.engine.sequence().restart();
                 self.model.restart();
@@ -117,8 +121,13 @@ impl Run {
     }
 }
 
-/// Runs a trace until it ends, or needs more room than the engine has.
-fn check(space: Space, start: u32, dice: u32, events: &[Event]) -> Result<(), TestCaseError> {
+/// Runs a trace until it ends, or needs more room than the engine has. The counts of one that ended.
+fn check(
+    space: Space,
+    start: u32,
+    dice: u32,
+    events: &[Event],
+) -> Result<Option<Counts>, TestCaseError> {
     let mut run = Run {
         engine: Engine::default(),
         model: Model::default(),
@@ -134,7 +143,7 @@ fn check(space: Space, start: u32, dice: u32, events: &[Event]) -> Result<(), Te
     for (number, event) in events.iter().enumerate() {
         run.event(*event);
         if !run.fits {
-            return Ok(());
+            return Ok(None);
         }
         prop_assert_eq!(run.engine.counts(), run.model.counts, "after event {}", number);
     }
@@ -143,14 +152,15 @@ fn check(space: Space, start: u32, dice: u32, events: &[Event]) -> Result<(), Te
     prop_assert_eq!(run.engine.counts(), run.model.counts, "in the end");
     let totals = run.engine.totals;
     prop_assert!(totals.open() <= totals.missing, "{:?}", totals);
-    Ok(())
+    Ok(Some(run.model.counts))
 }
 
 /// Ten thousand traces, or `ROCE_TRACES`.
 #[test]
 fn engine_is_model() {
     let cases = std::env::var("ROCE_TRACES").ok().map(|count| count.parse().expect("a number"));
-    let config = Config { cases: cases.unwrap_or(10_000), failure_persistence: None, ..Config::default() };
+    let config =
+        Config { cases: cases.unwrap_or(10_000), failure_persistence: None, ..Config::default() };
     let space = prop_oneof![
         3 => Just(Space::Requests),
         2 => Just(Space::Responses),
@@ -159,11 +169,25 @@ fn engine_is_model() {
     // Near the wrap as often as not.
     let start = prop_oneof![any::<u32>(), 0x00ff_fe00u32..0x0100_0100];
     let events = prop::collection::vec(event(), 1..40);
+    let (ended, cut) = (Cell::new(0), Cell::new(0));
+    let sum = RefCell::new([0u64; 11]);
     TestRunner::new(config)
         .run(&(space, start, any::<u32>(), events), |(space, start, dice, events)| {
-            check(space, start, dice, &events)
+            match check(space, start, dice, &events)? {
+                Some(counts) => {
+                    ended.set(ended.get() + 1);
+                    for (sum, count) in sum.borrow_mut().iter_mut().zip(counts.all()) {
+                        *sum += u64::from(count);
+                    }
+                }
+                None => cut.set(cut.get() + 1),
+            }
+            Ok(())
         })
         .unwrap();
+    // The traces do what they are for.
+    assert!(ended.get() > cut.get(), "{ended:?} traces ended, {cut:?} were cut");
+    assert!(sum.borrow().iter().all(|count| *count > 100), "{sum:?}");
 }
 
 #[test]

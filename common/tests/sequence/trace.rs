@@ -77,19 +77,37 @@ impl Engine {
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Event {
     /// Packets in order; the bits say which the tap does not see.
-    Send { count: u8, dropped: u32 },
+    Send {
+        count: u8,
+        dropped: u32,
+    },
     /// Packets from this far back on.
-    Rewind { back: u16, count: u8, dropped: u32 },
+    Rewind {
+        back: u16,
+        count: u8,
+        dropped: u32,
+    },
     /// One packet from this far back: late, or a stray repeat.
-    Late { back: u8 },
+    Late {
+        back: u8,
+    },
     /// A READ request.
-    Read { span: u8, is_known: bool },
+    Read {
+        span: u8,
+        is_known: bool,
+    },
     /// A copy of the last packet.
     Copy,
     /// Notes about PSNs this far back.
-    Ack { back: u8 },
-    Nak { back: u8 },
-    Rnr { back: u8 },
+    Ack {
+        back: u8,
+    },
+    Nak {
+        back: u8,
+    },
+    Rnr {
+        back: u8,
+    },
     /// Silence in microseconds.
     Idle(u32),
     /// The tap is blind for so many packets.

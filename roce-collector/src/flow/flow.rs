@@ -93,9 +93,7 @@ impl<'a> Flow<'a> {
 
     /// The record of responses to the peer's requests.
     pub fn responses(&self) -> Option<&'a RecordTotals> {
-        self.records()
-            .find(|(tag, _)| tag.space() == PsnSpace::Response)
-            .map(|(_, totals)| totals)
+        self.records().find(|(tag, _)| tag.space() == PsnSpace::Response).map(|(_, totals)| totals)
     }
 
     /// Sum of one counter over all records.

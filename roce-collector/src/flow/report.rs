@@ -155,11 +155,7 @@ impl FlowReport {
             opcodes,
             psn: requests.and_then(|totals| {
                 let (first, last) = (totals.first_psn?, totals.highest_psn?);
-                Some(PsnReport {
-                    first: first.get(),
-                    last: last.get(),
-                    sequence: totals.sequence,
-                })
+                Some(PsnReport { first: first.get(), last: last.get(), sequence: totals.sequence })
             }),
             response_psn: flow.responses().and_then(|totals| totals.sequence),
             acks: Some(acknowledges.saturating_sub(naks.total() + rnr_naks)),
@@ -195,7 +191,15 @@ impl FlowReport {
             let mismarked = report.mismarked.dscp.max(report.mismarked.not_ect);
             let psn = report.sequence().unwrap_or_default();
             let lost = psn.lost;
-            Reverse((lost, naks, psn.retransmitted, mismarked, report.ecn.ce, report.cnps, report.packets))
+            Reverse((
+                lost,
+                naks,
+                psn.retransmitted,
+                mismarked,
+                report.ecn.ce,
+                report.cnps,
+                report.packets,
+            ))
         });
     }
 

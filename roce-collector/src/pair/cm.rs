@@ -61,7 +61,8 @@ impl Connections {
             REPLY => {
                 let qp = Qp { host: key.source, number: word(REPLY_QP)? >> 8 };
                 let id = word(REPLY_REMOTE_ID)?;
-                let is_asker = |(asked, asker): &(u32, Qp)| *asked == id && asker.host == key.destination;
+                let is_asker =
+                    |(asked, asker): &(u32, Qp)| *asked == id && asker.host == key.destination;
                 let place = self.pending.iter().rposition(is_asker)?;
                 let (_, asker) = self.pending.remove(place)?;
                 if self.peers.len() < MAX_CONNECTIONS {

@@ -37,9 +37,7 @@ impl Pairing {
             self.records.iter().filter_map(|record| self.pair_of(record)).collect();
         // The better of the two directions stays.
         let order = |pair: &QpPair| (pair.a, pair.b);
-        pairs.sort_by(|x, y| {
-            order(x).cmp(&order(y)).then(y.confidence.total_cmp(&x.confidence))
-        });
+        pairs.sort_by(|x, y| order(x).cmp(&order(y)).then(y.confidence.total_cmp(&x.confidence)));
         pairs.dedup_by_key(|pair| order(pair));
         pairs
     }
@@ -57,10 +55,7 @@ impl Pairing {
             doubt *= 0.01;
         }
         let all = answers.hits + answers.misses;
-        evidence.push(format!(
-            "{} of {all} answers have a PSN that was outstanding",
-            answers.hits
-        ));
+        evidence.push(format!("{} of {all} answers have a PSN that was outstanding", answers.hits));
         let share = f64::from(answers.hits) / f64::from(all);
         doubt *= 1.0 - share * f64::from(answers.hits.min(16)) / 20.0;
         if answers.same_port {

@@ -106,14 +106,17 @@ impl Pairing {
         for &candidate in between.iter().rev().take(MAX_CANDIDATES) {
             let record = &self.records[candidate];
             let Some(other) = record.key else { continue };
-            let is_named =
-                named == Some(Qp { host: other.destination, number: other.dest_qp() });
+            let is_named = named == Some(Qp { host: other.destination, number: other.dest_qp() });
             let has_tag = other.tag().is_some_and(|other| other.transport() == tag);
             if is_named {
                 fitting = vec![candidate];
                 break;
             }
-            if named.is_none() && record.peer.is_none() && has_tag && is_outstanding(word(candidate), psn) {
+            if named.is_none()
+                && record.peer.is_none()
+                && has_tag
+                && is_outstanding(word(candidate), psn)
+            {
                 fitting.push(candidate);
             }
         }

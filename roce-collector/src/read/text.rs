@@ -115,7 +115,10 @@ fn totals(out: &mut impl Write, flows: &[FlowReport]) -> io::Result<()> {
     )?;
     let examined: Vec<_> = flows.iter().filter_map(FlowReport::sequence).collect();
     if examined.is_empty() {
-        return writeln!(out, "PSNs were not examined: no flow has packets whose PSNs have an order.");
+        return writeln!(
+            out,
+            "PSNs were not examined: no flow has packets whose PSNs have an order."
+        );
     }
     let psn = examined.iter().fold(SequenceReport::default(), |sum, psn| sum.plus(psn));
     writeln!(

@@ -84,7 +84,11 @@ fn congestion_marks_and_notifications() {
     assert_eq!(data.ecn, EcnReport { ce: 10, ect0: 10, ..EcnReport::default() });
     assert_eq!(report.findings, [], "marked as expected");
     for flow in &report.flows {
-        assert_eq!(flow.sequence().unwrap_or_default(), SequenceReport::default(), "CNPs have no PSN");
+        assert_eq!(
+            flow.sequence().unwrap_or_default(),
+            SequenceReport::default(),
+            "CNPs have no PSN"
+        );
     }
 }
 

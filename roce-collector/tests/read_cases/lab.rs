@@ -128,7 +128,11 @@ fn every_lab_capture_has_the_losses_and_repeats_it_had() {
         if !name.contains("-read-resp") {
             assert_eq!(requests.go_back_n_episodes, naks, "{name}");
             let (lost, open) = if name.starts_with("loss2-uc") { (30, 1) } else { (0, 0) };
-            assert_eq!(others, SequenceReport { lost, open, ..SequenceReport::default() }, "{name}");
+            assert_eq!(
+                others,
+                SequenceReport { lost, open, ..SequenceReport::default() },
+                "{name}"
+            );
         }
     }
 }

@@ -9,7 +9,7 @@ use roce_testkit::capture::{
     Format, LINKTYPE_ETHERNET, LINKTYPE_LINUX_SLL, LINKTYPE_LINUX_SLL2, PcapWriter, PcapngWriter,
 };
 use roce_testkit::packet::{Opcode, Packet};
-use roce_testkit::scenario::{FlowTruth, PsnTruth, ManyFlows, Scenario, Truth, all};
+use roce_testkit::scenario::{FlowTruth, ManyFlows, PsnTruth, Scenario, Truth, all};
 
 use super::{finding, open_bytes, read_bytes, report_under};
 
