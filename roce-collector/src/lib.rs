@@ -1,5 +1,6 @@
 //! RoCEv2 packet telemetry.
 
+pub mod app;
 pub mod attach;
 pub mod bpf;
 pub mod capture;

@@ -1,5 +1,6 @@
 //! Command lines of the two programs, and how they end.
 
+pub mod collector;
 mod marking;
 mod read;
 pub mod trace;
