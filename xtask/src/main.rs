@@ -1,5 +1,6 @@
 //! Developer commands: `cargo xtask COMMAND`.
 
+mod bench;
 mod build_ebpf;
 mod lint;
 mod process;
@@ -29,6 +30,8 @@ enum Command {
     BuildEbpf(build_ebpf::Arguments),
     /// Load every eBPF program into this kernel and print what the verifier says
     VerifyEbpf(verify_ebpf::Arguments),
+    /// Measure what one packet costs, against the least a program could do
+    Bench(bench::Arguments),
     /// Check format, clippy, and the repository's own rules
     Lint,
     /// Run the tests, tier by tier
@@ -51,6 +54,7 @@ fn run(command: Command) -> Result<()> {
         Command::Setup(arguments) => setup::run(&repository, &arguments),
         Command::BuildEbpf(arguments) => build_ebpf::run(&repository, &arguments),
         Command::VerifyEbpf(arguments) => verify_ebpf::run(&repository, &arguments),
+        Command::Bench(arguments) => bench::run(&repository, &arguments),
         Command::Lint => lint::run(&repository),
         Command::Test(arguments) => test::run(&repository, &arguments),
     }
