@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+use roce_common::tap::TapCounters;
 use tokio::sync::watch;
 
 use crate::cli::collector::Collector;
@@ -66,7 +67,7 @@ fn hook_packets(status: &Status, interfaces: usize) -> Vec<HookPackets> {
     let snapshot = &status.snapshot;
     let packets = |tap: usize| {
         let is_attached = snapshot.hooks.get(tap)?.is_some();
-        is_attached.then(|| snapshot.view.taps.get(tap).map(|tap| tap.packets())).flatten()
+        is_attached.then(|| snapshot.view.taps.get(tap).map(TapCounters::packets)).flatten()
     };
     (0..interfaces).map(|device| [packets(device * 2), packets(device * 2 + 1)]).collect()
 }

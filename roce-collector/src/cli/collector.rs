@@ -76,9 +76,11 @@ pub struct Collector {
     #[arg(long, value_name = "N", env = "ROCE_QP_SERIES", default_value_t = 200)]
     pub qp_series: u32,
 
+    #[expect(missing_docs, reason = "clap would show them in the place of the program's own")]
     #[command(flatten)]
     pub marking: MarkingArgs,
 
+    #[expect(missing_docs, reason = "as above")]
     #[command(flatten)]
     pub running: RunningArgs,
 }
@@ -135,7 +137,9 @@ impl Collector {
                 if is_written { ExitCode::SUCCESS } else { ExitCode::from(FAILURE) }
             }
             Refusal::Errors(errors) => {
-                errors.iter().for_each(|error| complain(PROGRAM, error));
+                for error in &errors {
+                    complain(PROGRAM, error);
+                }
                 ExitCode::from(FAILURE)
             }
         })

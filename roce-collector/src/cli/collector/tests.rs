@@ -47,7 +47,7 @@ fn the_defaults_are_those_of_the_contract() {
     assert_eq!(collector.interfaces, ["eth0", "eth1"]);
     assert_eq!(collector.listen.to_string(), "127.0.0.1:9977");
     assert_eq!((collector.max_flows, collector.qp_series), (131_072, 200));
-    assert_eq!(collector.flow_idle, Duration::from_secs(300));
+    assert_eq!(collector.flow_idle, Duration::from_mins(5));
     assert!(!collector.running.bpf_stats && !collector.check);
     assert!(command_line(&["--iface="]).unwrap().interfaces.is_empty());
     assert!(command_line(&["--bpf-stats"]).unwrap().running.bpf_stats);
