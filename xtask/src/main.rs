@@ -2,6 +2,7 @@
 
 mod bench;
 mod build_ebpf;
+mod demo;
 mod lint;
 mod process;
 mod setup;
@@ -32,6 +33,8 @@ enum Command {
     VerifyEbpf(verify_ebpf::Arguments),
     /// Measure what one packet costs, against the least a program could do
     Bench(bench::Arguments),
+    /// Show the product at work on generated traffic; needs root, no RDMA hardware
+    Demo(demo::Arguments),
     /// Check format, clippy, and the repository's own rules
     Lint,
     /// Run the tests, tier by tier
@@ -55,6 +58,7 @@ fn run(command: Command) -> Result<()> {
         Command::BuildEbpf(arguments) => build_ebpf::run(&repository, &arguments),
         Command::VerifyEbpf(arguments) => verify_ebpf::run(&repository, &arguments),
         Command::Bench(arguments) => bench::run(&repository, &arguments),
+        Command::Demo(arguments) => demo::run(&repository, &arguments),
         Command::Lint => lint::run(&repository),
         Command::Test(arguments) => test::run(&repository, &arguments),
     }
