@@ -14,7 +14,7 @@ use aya_ebpf::bindings::xdp_action::XDP_PASS;
 use aya_ebpf::macros::xdp;
 use aya_ebpf::programs::XdpContext;
 use frame::{Frame, opaque};
-use roce_common::wire::{Parsed, parse_ethernet};
+use roce_common::wire::{Parsed, parse_usual};
 
 /// Makes each packet the next one of another flow and goes on in the program under test.
 #[xdp]
@@ -33,7 +33,7 @@ pub fn bench_empty(_context: XdpContext) -> u32 {
 /// The product's parser, and nothing done with what it finds.
 #[xdp]
 pub fn bench_parse(context: XdpContext) -> u32 {
-    if let Parsed::Roce(packet) = parse_ethernet(&Frame::of(&context)) {
+    if let Some(Parsed::Roce(packet)) = parse_usual(&Frame::of(&context)) {
         let transport =
             packet.bth.dest_qp() ^ packet.bth.psn().get() ^ packet.bth.opcode().0 as u32;
         let network = packet.source_port as u32 ^ packet.traffic_class.0 as u32;

@@ -36,10 +36,10 @@ pub(crate) struct Arguments {
     #[arg(long, default_value_t = 131_072, value_parser = clap::value_parser!(u32).range(64..))]
     max_flows: u32,
     /// Rounds; in each, every program runs once
-    #[arg(long, default_value_t = 7, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    #[arg(long, default_value_t = 15, value_parser = clap::value_parser!(u32).range(1..=1000))]
     rounds: u32,
     /// Packets of one run; half as many with 100000 flows
-    #[arg(long, default_value_t = 1_000_000, value_parser = clap::value_parser!(u32).range(1000..))]
+    #[arg(long, default_value_t = 500_000, value_parser = clap::value_parser!(u32).range(1000..))]
     packets: u32,
     /// CPU to run on [default: the last one]
     #[arg(long)]

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::machine::Machine;
 use super::measure::{Cost, Measured};
+use super::suite::EMPTY;
 use super::tables::Tables;
 use crate::table;
 
@@ -12,6 +13,9 @@ const GOAL: f64 = 1.0;
 /// With so many flows that misses decide, it should cost much less.
 const MANY_FLOWS: u32 = 100_000;
 const GOAL_WITH_MANY_FLOWS: f64 = 0.6;
+
+/// Slowest by fastest run of the empty program above which the figures mean little.
+const UNSTEADY: f64 = 1.2;
 
 #[derive(Debug)]
 pub(super) struct Report {
@@ -41,6 +45,13 @@ impl Report {
         );
         let rows: Vec<_> = self.rows().map(|(flows, cost)| row(flows, cost)).collect();
         table::print(["flows", "program", "ns/packet", "net", "ratio", "ratio of rounds"], &rows);
+        if let Some(spread) = self.spread_of_empty().filter(|it| *it > UNSTEADY) {
+            println!(
+                "NOT STEADY: the empty program took up to {spread:.1} times its shortest time. Something else \
+                 used the CPU or its caches, or someone read BPF run statistics, which cost two clock reads \
+                 a packet. Measure again when the machine is quiet."
+            );
+        }
         for verdict in self.verdicts() {
             let Verdict { flows, cost, goal } = &verdict;
             let met = if verdict.is_met() { "met    " } else { "NOT MET" };
@@ -71,10 +82,20 @@ impl Report {
             .collect();
         json!({
             "machine": self.machine.to_json(),
+            "spread_of_empty": self.spread_of_empty(),
             "costs": costs,
             "goals": goals,
             "tables": self.tables.as_ref().map(Tables::to_json),
         })
+    }
+
+    /// Longest by shortest time of the empty program, which has nothing to wait for.
+    fn spread_of_empty(&self) -> Option<f64> {
+        let empty =
+            || self.rows().filter(|(_, cost)| cost.name == EMPTY).map(|(_, cost)| cost.whole);
+        let min = empty().map(|it| it.min).reduce(f64::min)?;
+        let max = empty().map(|it| it.max).reduce(f64::max)?;
+        Some(max / min)
     }
 
     fn rows(&self) -> impl Iterator<Item = (u32, &Cost)> {
