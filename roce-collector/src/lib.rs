@@ -9,5 +9,6 @@ pub mod export;
 pub mod flow;
 pub mod host;
 pub mod http;
+pub mod live;
 pub mod read;
 pub mod sweep;

@@ -12,13 +12,13 @@ use tokio::sync::watch;
 
 use super::host_loop::SharedReport;
 use super::links::Latest;
-use crate::attach::{AttachTable, Direction, Event};
+use crate::attach::{AttachTable, AttachedHook, Direction, Event};
 use crate::bpf::{Attachments, Datapath, RunStatistics};
 use crate::capture::Timestamp;
 use crate::cli::collector::Collector;
 use crate::export::{HookLabel, ProgramRuns, Snapshot, direction_of_tap};
 use crate::http::{FlowsAnswer, FlowsQuestion, HookReport, OtherFlowsReport, Status};
-use crate::sweep::{Durations, Moment, SweepOptions, Sweeper};
+use crate::sweep::{Counts, Durations, Moment, SweepOptions, Sweeper};
 
 /// Time between two sweeps.
 const PERIOD: Duration = Duration::from_secs(1);
@@ -142,9 +142,10 @@ impl Running {
     fn attach_again(&mut self) {
         let Some(links) = self.parts.links.take() else { return };
         for event in self.parts.attachments.reconcile(&mut self.parts.datapath, &links) {
-            match event {
-                Event::Attached { .. } => tracing::info!("{event}"),
-                _ => tracing::warn!("{event}"),
+            if matches!(event, Event::Attached { .. }) {
+                tracing::info!("{event}");
+            } else {
+                tracing::warn!("{event}");
             }
         }
     }
@@ -158,6 +159,7 @@ impl Running {
             flow
         });
         let status = Arc::clone(&self.parts.publisher.borrow());
+        let blind = status.blind.clone();
         let taps = &status.snapshot.view.taps;
         let other_flows = OtherFlowsReport {
             packets: taps.iter().map(|tap| tap.other_packets).sum(),
@@ -168,6 +170,9 @@ impl Running {
             direction: hook.direction.name().into(),
             hook: hook.hook.name().into(),
             mode: hook.mode.name().into(),
+            seen: tap_of(&hook, &self.interfaces)
+                .and_then(|tap| taps.get(tap))
+                .map(|tap| Counts::of_tap(tap, &self.marking)),
         });
         // Whoever asked may have gone.
         let _ = question.answer.send(FlowsAnswer {
@@ -177,6 +182,7 @@ impl Running {
             matching: list.matching,
             flows: flows.collect(),
             other_flows,
+            blind,
         });
     }
 }
@@ -185,14 +191,16 @@ impl Running {
 fn hooks(table: &AttachTable, interfaces: &[String]) -> Vec<Option<HookLabel>> {
     let mut hooks = vec![None; interfaces.len() * 2];
     for attached in table.attached() {
-        let Some(device) = interfaces.iter().position(|name| name == attached.device) else {
-            continue;
-        };
-        let tap = device * 2 + usize::from(attached.direction == Direction::Egress);
+        let Some(tap) = tap_of(&attached, interfaces) else { continue };
         let (hook, mode) = (attached.hook.name(), attached.mode.name());
         hooks[tap] = Some(HookLabel { hook, mode });
     }
     hooks
+}
+
+fn tap_of(hook: &AttachedHook<'_>, interfaces: &[String]) -> Option<usize> {
+    let device = interfaces.iter().position(|name| name == hook.device)?;
+    Some(device * 2 + usize::from(hook.direction == Direction::Egress))
 }
 
 fn moment(started: Instant) -> Moment {
