@@ -35,14 +35,17 @@ pub(super) struct Controls {
     pub(super) top: usize,
 }
 
-/// Keys, and what they do.
-pub(super) const HELP: [(&str, &str); 6] = [
+/// Keys and columns, and what they are for.
+pub(super) const HELP: [(&str, &str); 9] = [
     ("q, Esc, Ctrl-C", "quit"),
     ("s", "sort by trouble, packets, bits, NAKs, address"),
     ("up, down, j, k", "scroll by one flow"),
     ("page up, page down, home, end", "scroll further"),
     ("p, space", "pause, go on; nothing is missed meanwhile"),
     ("?, h", "this help"),
+    ("NAK, RNR, CNP", "arrived for this QP, about what its own host sent; since counting began"),
+    ("CE, DSCP, MARK", "of the packets in this row, in the last interval that had any"),
+    ("QP", "the QP that packets go to: the other direction of a connection is a row of its own"),
 ];
 
 impl SortBy {

@@ -75,6 +75,11 @@ impl Screen {
         let (width, height) = (usize::from(area.width), usize::from(area.height));
         // Title, a header of the flows, and the line of keys are always there.
         let mut head = vec![self.title()];
+        if let Some(reason) = &self.missed {
+            let stale = format!("{reason}; what stands below is old");
+            let lines = wrap(&stale, width).into_iter();
+            head.extend(lines.map(|line| vec![Piece::new(line, Tone::Bad)]));
+        }
         let mut body = Vec::new();
         if self.controls.is_help {
             body = help();
@@ -109,9 +114,6 @@ impl Screen {
         }
         if self.controls.is_paused {
             title.push(Piece::new("  PAUSED", Tone::Warning));
-        }
-        if let Some(reason) = &self.missed {
-            title.push(Piece::new(format!("  {reason}"), Tone::Bad));
         }
         title
     }

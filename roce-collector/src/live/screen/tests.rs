@@ -147,7 +147,11 @@ fn blindness_help_and_small_screens() {
         text.contains("\nblind: eth0 (mlx5_0/1): RDMA traffic bypasses the kernel\n"),
         "{text}"
     );
-    assert!(text.contains("the collector does not answer") && !text.contains("visible:"), "{text}");
+    assert!(
+        text.contains("\nthe collector does not answer; what stands below is old\n")
+            && !text.contains("visible:"),
+        "{text}"
+    );
     for (width, height) in [(1, 1), (20, 2), (40, 5), (80, 8)] {
         drawn(&mut screen, width, height);
     }
