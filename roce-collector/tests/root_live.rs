@@ -1,5 +1,6 @@
 //! `roce-trace live` on a veth in a namespace: what it says is what was sent. Needs root, BPF and
 //! iproute2: fails without.
+#![expect(clippy::unwrap_used, reason = "what fails in a helper fails its test")]
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader};
@@ -169,8 +170,8 @@ fn plain_lines_show_the_totals() {
     );
     for (key, truth) in &demo.truth.flows {
         let qp = format!("{:#x}", key.dst_qp);
-        let rows = text.lines().filter(|line| line.split_whitespace().any(|word| word == qp));
-        let row = rows.last().unwrap_or_else(|| panic!("no {qp} in\n{text}"));
+        let mut rows = text.lines().filter(|line| line.split_whitespace().any(|word| word == qp));
+        let row = rows.next_back().unwrap_or_else(|| panic!("no {qp} in\n{text}"));
         let words: Vec<_> = row.split_whitespace().collect();
         let naks = truth.naks.total().to_string();
         assert_eq!([words[2], words[3]], [key.src.to_string(), key.dst.to_string()], "{row}");
