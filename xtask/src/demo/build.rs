@@ -11,20 +11,16 @@ use crate::process;
 
 pub(super) struct Programs {
     pub(super) collector: PathBuf,
+    pub(super) trace: PathBuf,
 }
 
 /// Builds them with the profile of the tests, so that nothing is compiled twice.
 pub(super) fn programs(repository: &Repository) -> Result<Programs> {
-    println!("building roce-collector; in a new checkout this takes a few minutes");
+    println!("building roce-collector and roce-trace; in a new checkout this takes a few minutes");
     let output = process::cargo()
         .current_dir(repository.root())
-        .args([
-            "build",
-            "--locked",
-            "--bin",
-            "roce-collector",
-            "--message-format=json-render-diagnostics",
-        ])
+        .args(["build", "--locked", "--bin", "roce-collector", "--bin", "roce-trace"])
+        .arg("--message-format=json-render-diagnostics")
         .stdin(Stdio::null())
         .stderr(Stdio::inherit())
         .output()
@@ -34,7 +30,7 @@ pub(super) fn programs(repository: &Repository) -> Result<Programs> {
     let path = |name: &str| {
         executable(&messages, name).with_context(|| format!("cargo build made no {name}"))
     };
-    Ok(Programs { collector: path("roce-collector")? })
+    Ok(Programs { collector: path("roce-collector")?, trace: path("roce-trace")? })
 }
 
 fn executable(messages: &str, name: &str) -> Option<PathBuf> {

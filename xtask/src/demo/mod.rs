@@ -70,7 +70,7 @@ pub(crate) fn run(repository: &Repository, arguments: &Arguments) -> Result<()> 
     let outcome = if arguments.once {
         once::run(&lab)
     } else {
-        watch::run(&lab, arguments.duration.map(Duration::from_secs))
+        watch::run(&lab, &programs.trace, arguments.duration.map(Duration::from_secs))
     };
     if outcome.is_err() && !interrupt::is_interrupted() {
         println!("\nlog of the collector:\n{}", lab.collector.output().trim());
