@@ -1,7 +1,5 @@
 //! Prometheus' own judge of metrics text. Needs promtool: fails without.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by it")]
-
 use std::io::Write;
 use std::net::IpAddr;
 use std::process::{Command, Stdio};

@@ -37,15 +37,12 @@ const WIDE: Table<WideKey> = Table { slots: &WIDE_SLOTS, cold: &WIDE_COLD };
 pub(crate) fn count_narrow(key: &NarrowKey, seen: &Observation) -> Option<Missed> {
     let home = narrow_home(key);
     // Most records stand where they are looked for first: no call for them.
-    let (index, slot) = match NARROW.slot_if_of(home, key) {
-        Some(slot) => (home, slot),
-        None => {
-            let index = roce_find_narrow(key.source, key.destination, key.tagged_qp);
-            let Some(slot) = NARROW.slots.get_ptr_mut(index) else {
-                return Some(Missed::TableFull);
-            };
-            (index, slot)
-        }
+    let (index, slot) = if let Some(slot) = NARROW.slot_if_of(home, key) {
+        (home, slot)
+    } else {
+        let index = roce_find_narrow(key.source, key.destination, key.tagged_qp);
+        let Some(slot) = NARROW.slots.get_ptr_mut(index) else { return Some(Missed::TableFull) };
+        (index, slot)
     };
     NARROW.count(index, slot, key, seen)
 }
