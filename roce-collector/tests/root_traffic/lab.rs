@@ -10,7 +10,7 @@ use roce_collector::bpf::{AttachRequest, Attachments, Datapath, DatapathOptions}
 use roce_collector::capture::Timestamp;
 use roce_collector::flow::FlowReport;
 use roce_collector::read::FlowFilter;
-use roce_collector::sweep::{Moment, SweepOptions, Sweeper};
+use roce_collector::sweep::{Moment, SweepOptions, Sweeper, View};
 use roce_common::marking::MarkingPolicy;
 use roce_common::tap::TapCounters;
 use roce_testkit::netns::{Namespace, VethConfig, VethPair};
@@ -128,6 +128,12 @@ impl Tap {
         }
         thread::sleep(Duration::from_millis(50));
         assert_eq!(self.counters().packets(), expected, "packets counted and sent");
+    }
+
+    /// What the metrics are made of, after one more sweep.
+    pub(crate) fn view(&mut self) -> View {
+        self.sweep();
+        self.sweeper.view()
     }
 
     /// Every flow that was counted.
