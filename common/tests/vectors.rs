@@ -4,7 +4,7 @@
 use roce_common::wire::{
     Addresses, Aeth, Bth, ExtendedHeaders, IcrcCheck, Ipv6, Nak, ParseReason, Parsed,
     RNR_TIMER_MICROSECONDS, RocePacket, RoceVersion, SliceReader, Syndrome, VlanTag, check_icrc,
-    parse_ethernet,
+    parse_ethernet, parse_usual,
 };
 use serde_json::{Map, Value, json};
 use std::net::IpAddr;
@@ -205,6 +205,25 @@ fn compare(id: &str, expected: &Value, read: &Map<String, Value>) -> usize {
         }
     }
     compared
+}
+
+#[test]
+fn the_usual_packets_are_read_the_short_way() {
+    let mut usual = 0;
+    for vector in vectors() {
+        let frame = frame(&vector);
+        let Parsed::Roce(packet) = parse_ethernet(&SliceReader(&frame)) else { continue };
+        let is_usual = matches!(packet.addresses(&SliceReader(&frame)), Some(Addresses::V4 { .. }))
+            && packet.bth_offset == packet.network_offset + 28
+            && packet.vlans.inner().is_none()
+            && !packet.bth.opcode().has_deth()
+            && !packet.is_first_fragment
+            && !packet.lacks_headers();
+        let short = parse_usual(&SliceReader(&frame));
+        assert_eq!(short, is_usual.then_some(Parsed::Roce(packet)), "{}", vector["id"]);
+        usual += usize::from(is_usual);
+    }
+    assert!(usual >= 15, "{usual} usual vectors");
 }
 
 #[test]

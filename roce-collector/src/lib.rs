@@ -1,5 +1,6 @@
 //! RoCEv2 packet telemetry.
 
+pub mod app;
 pub mod attach;
 pub mod bpf;
 pub mod capture;
@@ -8,6 +9,7 @@ pub mod export;
 pub mod flow;
 pub mod host;
 pub mod http;
+pub mod live;
 pub mod pair;
 pub mod read;
 pub mod sweep;

@@ -2,6 +2,7 @@
 #![no_std]
 #![no_main]
 #![feature(asm_experimental_arch)]
+#![expect(clippy::needless_pass_by_value, reason = "the macros hand a context over by value")]
 
 mod atomic;
 mod frame;

@@ -14,7 +14,7 @@ use aya_ebpf::bindings::{__sk_buff, xdp_md};
 use aya_ebpf::helpers::generated::bpf_jiffies64;
 use aya_ebpf::programs::{TcContext, XdpContext};
 use roce_common::flow::{FlowKey, NarrowKey, Observation, WideKey};
-use roce_common::wire::{PacketRead, ParseReason, Parsed, RocePacket, parse_ethernet};
+use roce_common::wire::{PacketRead, ParseReason, Parsed, RocePacket, parse_ethernet, parse_usual};
 
 /// A packet that the program itself does not finish.
 ///
@@ -74,16 +74,13 @@ pub(crate) fn observe_tc(context: &TcContext, direction: Direction) {
 
 #[inline(always)]
 fn usual<R: PacketRead>(frame: &R, interface: impl FnOnce() -> u32, direction: Direction) -> Todo {
-    let packet = match parse_ethernet(frame) {
-        Parsed::NotRoce => return Todo::Nothing,
-        Parsed::Malformed(_) => return Todo::Count,
-        Parsed::Roce(packet) => packet,
+    let packet = match parse_usual(frame) {
+        Some(Parsed::NotRoce) => return Todo::Nothing,
+        Some(Parsed::Roce(packet)) => packet,
+        None | Some(Parsed::Malformed(_)) => return Todo::Count,
     };
     // The key is read first: after that no packet pointer is alive for the verifier to follow.
     let Some(key) = NarrowKey::of(frame, &packet) else { return Todo::Count };
-    if packet.lacks_headers() {
-        return Todo::Count;
-    }
     let Some(tap) = Tap::of(interface(), direction as u32) else { return Todo::Nothing };
     tap.counters.count(&packet);
     Todo::after(store::count_narrow(&key.at_tap(tap.id), &observation(&packet)))

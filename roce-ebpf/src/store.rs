@@ -3,16 +3,18 @@
 use crate::atomic;
 use crate::maps::{NARROW_COLD, NARROW_SLOTS, SPILL, WIDE_COLD, WIDE_SLOTS};
 use crate::observe::deferred;
+use crate::opaque::opaque;
 use crate::settings::{HASH_SEED, MARKING, NARROW_LEN, WEAK_MEMORY_ORDER, WIDE_LEN};
 use crate::tap::Tap;
 use aya_ebpf::bindings::BPF_NOEXIST;
 use aya_ebpf::maps::Array;
-use core::ptr::addr_of_mut;
+use core::ptr::{addr_of, addr_of_mut};
 use roce_common::config::MAX_PROBES;
 use roce_common::flow::{
     ColdAccess, FlowCold, FlowKey, FlowSlot, NarrowKey, Observation, SlotLock, SpillCount,
     SpillKey, WideKey, account, hash_narrow, hash_wide, slot_index,
 };
+use roce_common::marking::MarkingPolicy;
 use roce_common::wire::RocePacket;
 
 /// Attempts to take a lock. Its holder works for some ten nanoseconds and is not preempted.
@@ -35,18 +37,22 @@ const WIDE: Table<WideKey> = Table { slots: &WIDE_SLOTS, cold: &WIDE_COLD };
 pub(crate) fn count_narrow(key: &NarrowKey, seen: &Observation) -> Option<Missed> {
     let home = narrow_home(key);
     // Most records stand where they are looked for first: no call for them.
-    let index = if NARROW.holds(home, key) {
-        home
+    let (index, slot) = if let Some(slot) = NARROW.slot_if_of(home, key) {
+        (home, slot)
     } else {
-        roce_find_narrow(key.source, key.destination, key.tagged_qp)
+        let index = roce_find_narrow(key.source, key.destination, key.tagged_qp);
+        let Some(slot) = NARROW.slots.get_ptr_mut(index) else { return Some(Missed::TableFull) };
+        (index, slot)
     };
-    NARROW.count(index, key, seen)
+    NARROW.count(index, slot, key, seen)
 }
 
 /// Counts the deferred packet in the wide table.
 #[inline(always)]
 pub(crate) fn count_wide(key: &WideKey, tap: u8, seen: &Observation) -> Option<Missed> {
-    WIDE.count(roce_find_wide(tap as u32), key, seen)
+    let index = roce_find_wide(tap as u32);
+    let Some(slot) = WIDE.slots.get_ptr_mut(index) else { return Some(Missed::TableFull) };
+    WIDE.count(index, slot, key, seen)
 }
 
 /// Index of the slot for a key, or [`NOWHERE`].
@@ -112,11 +118,13 @@ struct Table<K: 'static> {
 impl<K: FlowKey + 'static> Table<K> {
     /// Counts the packet in the slot at `index`, if that still is its own or free.
     #[inline(always)]
-    fn count(&self, index: u32, key: &K, seen: &Observation) -> Option<Missed> {
-        if index == NOWHERE {
-            return Some(Missed::TableFull);
-        }
-        let Some(slot) = self.slots.get_ptr_mut(index) else { return Some(Missed::TableFull) };
+    fn count(
+        &self,
+        index: u32,
+        slot: *mut FlowSlot<K>,
+        key: &K,
+        seen: &Observation,
+    ) -> Option<Missed> {
         // SAFETY: the verifier bounds the slot.
         let lock = unsafe { addr_of_mut!((*slot).lock) };
         let Some(before) = take(lock) else { return Some(Missed::SlotBusy) };
@@ -131,20 +139,18 @@ impl<K: FlowKey + 'static> Table<K> {
             slot.key = *key;
         }
         let cold = ColdOf { cold: self.cold, index };
-        let after = account(slot, before, seen, &MARKING.load(), cold);
+        let after = account(slot, before, seen, marking(), cold);
         release(lock, after);
         None
     }
 
-    /// Whether the slot at `index` holds the record of `key`.
+    /// The slot at `index` if it holds the record of `key`.
     #[inline(always)]
-    fn holds(&self, index: u32, key: &K) -> bool {
-        match self.slots.get_ptr(index) {
-            // SAFETY: the verifier bounds the slot. Its key changes only under its lock; a torn read
-            // is a mismatch here or is found out once the lock is held.
-            Some(slot) => unsafe { (*slot).key.is_same(key) },
-            None => false,
-        }
+    fn slot_if_of(&self, index: u32, key: &K) -> Option<*mut FlowSlot<K>> {
+        let slot = self.slots.get_ptr_mut(index)?;
+        // SAFETY: the verifier bounds the slot. Its key changes only under its lock; a torn read is a
+        // mismatch here or is found out once the lock is held.
+        unsafe { (*slot).key.is_same(key) }.then_some(slot)
     }
 
     /// Index of the slot of `key`, or of the first free one where it may be put; else [`NOWHERE`].
@@ -166,7 +172,7 @@ impl<K: FlowKey + 'static> Table<K> {
         for step in 0..MAX_PROBES {
             let index = home + step;
             let Some(slot) = self.slots.get_ptr(index) else { break };
-            // SAFETY: as in `holds`.
+            // SAFETY: as in `slot_if_of`.
             let key = unsafe { &(*slot).key };
             if wanted(key) {
                 return index;
@@ -191,6 +197,14 @@ impl<'a> ColdAccess<'a> for ColdOf {
         // SAFETY: the lock of the slot with this index is held, and it guards its cold part.
         Some(unsafe { &mut *cold })
     }
+}
+
+/// The policy where it lies: copied, it would be eight loads for each packet, of which few need it.
+#[inline(always)]
+fn marking() -> &'static MarkingPolicy {
+    let place = opaque(addr_of!(MARKING) as usize) as *const MarkingPolicy;
+    // SAFETY: a `Global` is the value it holds, and user space wrote it before the program was loaded.
+    unsafe { &*place }
 }
 
 /// Takes a slot's lock; its word before, or `None` when another CPU keeps it.

@@ -3,6 +3,8 @@
 //! Nothing here uses the product's parser, so what it builds can judge the parser.
 
 pub mod capture;
+pub mod daemon;
+pub mod http;
 pub mod netns;
 pub mod packet;
 pub mod replay;

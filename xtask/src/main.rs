@@ -1,6 +1,8 @@
 //! Developer commands: `cargo xtask COMMAND`.
 
+mod bench;
 mod build_ebpf;
+mod demo;
 mod lint;
 mod process;
 mod setup;
@@ -29,6 +31,10 @@ enum Command {
     BuildEbpf(build_ebpf::Arguments),
     /// Load every eBPF program into this kernel and print what the verifier says
     VerifyEbpf(verify_ebpf::Arguments),
+    /// Measure what one packet costs, against the least a program could do
+    Bench(bench::Arguments),
+    /// Show the product at work on generated traffic; needs root, no RDMA hardware
+    Demo(demo::Arguments),
     /// Check format, clippy, and the repository's own rules
     Lint,
     /// Run the tests, tier by tier
@@ -51,6 +57,8 @@ fn run(command: Command) -> Result<()> {
         Command::Setup(arguments) => setup::run(&repository, &arguments),
         Command::BuildEbpf(arguments) => build_ebpf::run(&repository, &arguments),
         Command::VerifyEbpf(arguments) => verify_ebpf::run(&repository, &arguments),
+        Command::Bench(arguments) => bench::run(&repository, &arguments),
+        Command::Demo(arguments) => demo::run(&repository, &arguments),
         Command::Lint => lint::run(&repository),
         Command::Test(arguments) => test::run(&repository, &arguments),
     }

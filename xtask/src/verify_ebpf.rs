@@ -129,7 +129,7 @@ fn verify(program: &mut Program) -> Result<Verified> {
 }
 
 /// The end of the verifier's log says why; all of it can be a million lines.
-fn refusal(error: ProgramError) -> anyhow::Error {
+pub(crate) fn refusal(error: ProgramError) -> anyhow::Error {
     match error {
         ProgramError::LoadError { io_error, verifier_log } => {
             let log = verifier_log.to_string();

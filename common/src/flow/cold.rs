@@ -45,8 +45,10 @@ pub struct FlowCold {
     pub vlan: u32,
     /// Timer code of the last RNR NAK.
     pub rnr_timer_code: u32,
+    /// Packets with an unexpected DSCP, or data packets that are not ECN-capable, or both.
+    pub mismarked: u32,
     /// Zero: room for the PSN engine.
-    pub reserved: [u32; 3],
+    pub reserved: [u32; 2],
 }
 
 impl FlowCold {
@@ -64,11 +66,16 @@ impl FlowCold {
         add(&mut self.ecn, traffic_class.ecn() as usize, packets);
         let dscp_index = self.dscp_index(traffic_class.dscp());
         add(&mut self.dscp, dscp_index, packets);
-        if marking.is_wrong_dscp(packet_class, traffic_class) {
+        let is_wrong_dscp = marking.is_wrong_dscp(packet_class, traffic_class);
+        let is_wrong_ecn = marking.is_wrong_ecn(packet_class, traffic_class);
+        if is_wrong_dscp {
             self.wrong_dscp = self.wrong_dscp.wrapping_add(packets);
         }
-        if marking.is_wrong_ecn(packet_class, traffic_class) {
+        if is_wrong_ecn {
             self.wrong_ecn = self.wrong_ecn.wrapping_add(packets);
+        }
+        if is_wrong_dscp || is_wrong_ecn {
+            self.mismarked = self.mismarked.wrapping_add(packets);
         }
     }
 

@@ -8,8 +8,7 @@ const SECOND: u64 = 0xc2b2_ae3d_27d4_eb4f;
 /// Hash of a narrow key.
 #[inline(always)]
 pub const fn hash_narrow(key: &NarrowKey, seed: u64) -> u32 {
-    let addresses = key.source as u64 | (key.destination as u64) << 32;
-    finish(mix(addresses ^ seed), key.tagged_qp as u64)
+    finish(mix(key.addresses() ^ seed), key.tagged_qp as u64)
 }
 
 /// Hash of a wide key.

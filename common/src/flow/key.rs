@@ -1,7 +1,7 @@
 //! Identity of a flow record.
 
 use crate::wire::{
-    AddressFamily, Addresses, Opcode, PacketRead, RocePacket, RoceVersion, Transport,
+    AddressFamily, Addresses, Opcode, OpcodeKind, PacketRead, RocePacket, RoceVersion, Transport,
 };
 
 /// Requests and responses that go to one QP are two PSN sequences.
@@ -104,10 +104,7 @@ impl FlowKey for NarrowKey {
 
     #[inline(always)]
     fn is_same(&self, other: &Self) -> bool {
-        let difference = (self.source ^ other.source)
-            | (self.destination ^ other.destination)
-            | (self.tagged_qp ^ other.tagged_qp);
-        difference == 0
+        self.addresses() == other.addresses() && self.tagged_qp == other.tagged_qp
     }
 
     #[inline(always)]
@@ -153,6 +150,14 @@ impl RecordTag {
     /// Tag of a packet seen at `tap`.
     #[inline(always)]
     pub fn new(tap: u8, opcode: Opcode) -> Self {
+        let at_tap_0 = match AT_TAP_0.get(opcode.0 as usize) {
+            Some(tag) => *tag,
+            None => TransportCode::Other as u8,
+        };
+        Self(tap << 4 | at_tap_0)
+    }
+
+    const fn at_tap_0(opcode: Opcode) -> u8 {
         let transport = match opcode.transport() {
             Transport::Rc => TransportCode::Rc,
             Transport::Uc => TransportCode::Uc,
@@ -161,8 +166,8 @@ impl RecordTag {
             Transport::Xrc => TransportCode::Xrc,
             Transport::Rd | Transport::Manufacturer => TransportCode::Other,
         };
-        let space = if opcode.is_response() { 1 << 3 } else { 0 };
-        Self(tap << 4 | space | transport as u8)
+        let space = if matches!(opcode.classify(), OpcodeKind::Response) { 1 << 3 } else { 0 };
+        space | transport as u8
     }
 
     /// The tag in `tagged_qp`, if that is the word of a taken slot.
@@ -201,7 +206,27 @@ impl RecordTag {
     }
 }
 
+/// Tag at tap 0 of every opcode byte: one load for each packet.
+static AT_TAP_0: [u8; 256] = tags_at_tap_0();
+
+#[expect(clippy::indexing_slicing, reason = "evaluated at compile time")]
+const fn tags_at_tap_0() -> [u8; 256] {
+    let mut tags = [0; 256];
+    let mut opcode = 0;
+    while opcode < 256 {
+        tags[opcode] = RecordTag::at_tap_0(Opcode(opcode as u8));
+        opcode += 1;
+    }
+    tags
+}
+
 impl NarrowKey {
+    /// Both addresses in one word: one load and one comparison.
+    #[inline(always)]
+    pub(super) const fn addresses(&self) -> u64 {
+        self.source as u64 | (self.destination as u64) << 32
+    }
+
     /// Whether a packet's record is in the narrow table.
     #[inline(always)]
     pub fn fits(packet: &RocePacket) -> bool {

@@ -58,6 +58,12 @@ impl Ipv4 {
         self.bytes[6] & 0x20 != 0
     }
 
+    /// Whether this is a whole IPv4 packet without options.
+    #[inline(always)]
+    pub const fn is_plain(&self) -> bool {
+        self.bytes[0] == 0x45 && (self.bytes[6] & 0x3f) | self.bytes[7] == 0
+    }
+
     /// Payload protocol.
     #[inline(always)]
     pub const fn protocol(&self) -> u8 {

@@ -28,6 +28,7 @@ mod reason;
 mod reth;
 mod traffic_class;
 mod udp;
+mod usual;
 mod vlan;
 mod xrceth;
 
@@ -55,5 +56,6 @@ pub use reason::ParseReason;
 pub use reth::Reth;
 pub use traffic_class::{Ecn, TrafficClass};
 pub use udp::{ROCE_PORT, Udp};
+pub use usual::parse_usual;
 pub use vlan::{VlanTag, VlanTags};
 pub use xrceth::XrcEth;

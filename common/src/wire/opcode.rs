@@ -69,9 +69,12 @@ pub(crate) enum OpcodeKind {
 
 /// What the parser and the counters need to know of an opcode.
 #[derive(Clone, Copy)]
+#[repr(align(4))]
 struct Facts {
     /// Length of all extended headers.
     extended_len: u8,
+    /// Bytes between the BTH and the word of [`super::Extended`].
+    word_offset: u8,
     /// `Facts::AETH` and its siblings.
     flags: u8,
 }
@@ -159,6 +162,15 @@ impl Opcode {
     /// Whether an IETH follows.
     pub fn has_ieth(self) -> bool {
         self.is_defined() && self.is_one_of(operations::IETH)
+    }
+
+    /// Bytes between the BTH and the word that [`super::Extended`] keeps; `None` when there is none.
+    #[inline(always)]
+    pub(super) fn word_offset(self) -> Option<usize> {
+        match FACTS.get(self.0 as usize) {
+            Some(facts) if facts.flags & Facts::WORD != 0 => Some(facts.word_offset as usize),
+            _ => None,
+        }
     }
 
     /// Bytes between the BTH and the RETH: an `XRCETH`, or the FETH of a FLUSH.
@@ -339,7 +351,10 @@ impl Facts {
     const ACKNOWLEDGE: u8 = 1 << 6;
     const DEFINED: u8 = 1 << 7;
 
-    const UNKNOWN: Self = Self { extended_len: 0, flags: 0 };
+    /// Headers with a word that is kept.
+    const WORD: u8 = Self::AETH | Self::RETH | Self::DETH;
+
+    const UNKNOWN: Self = Self { extended_len: 0, word_offset: 0, flags: 0 };
 
     const fn of(opcode: Opcode) -> Self {
         let defined = match opcode.transport() {
@@ -349,16 +364,18 @@ impl Facts {
             Transport::Uc => operations::UC,
             Transport::Ud => operations::UD,
             Transport::Cnp if opcode.0 == Opcode::CNP.0 => {
-                return Self { extended_len: CNP_RESERVED_LEN as u8, flags: Self::DEFINED };
+                let extended_len = CNP_RESERVED_LEN as u8;
+                return Self { extended_len, flags: Self::DEFINED, ..Self::UNKNOWN };
             }
-            Transport::Rd => return Self { extended_len: RDETH_LEN as u8, flags: 0 },
+            Transport::Rd => return Self { extended_len: RDETH_LEN as u8, ..Self::UNKNOWN },
             Transport::Cnp | Transport::Manufacturer => 0,
         };
         if !opcode.is_one_of(defined) {
             return Self::UNKNOWN;
         }
-        let mut facts = Self { extended_len: 0, flags: Self::DEFINED };
+        let mut facts = Self { flags: Self::DEFINED, ..Self::UNKNOWN };
         if matches!(opcode.transport(), Transport::Ud) {
+            facts.word_offset = Deth::SOURCE_QP_OFFSET as u8;
             facts = facts.with(Deth::LEN, Self::DETH);
         }
         if opcode.is_one_of(operations::RESPONSE) {
@@ -373,6 +390,7 @@ impl Facts {
             facts = facts.with(FETH_LEN, Self::FETH);
         }
         if opcode.is_one_of(operations::RETH) {
+            facts.word_offset = facts.extended_len + Reth::DMA_LEN_OFFSET as u8;
             facts = facts.with(Reth::LEN, Self::RETH);
         }
         if opcode.is_one_of(operations::AETH) {
@@ -394,7 +412,7 @@ impl Facts {
     }
 
     const fn with(self, len: usize, flag: u8) -> Self {
-        Self { extended_len: self.extended_len + len as u8, flags: self.flags | flag }
+        Self { extended_len: self.extended_len + len as u8, flags: self.flags | flag, ..self }
     }
 }
 

@@ -2,12 +2,12 @@
 
 use super::ipv6::{Extension, extension, is_extension};
 use super::{
-    Aeth, Bth, Deth, EtherType, Grh, Ipv4, Ipv6, MAX_EXTENSION_HEADERS, Opcode, PacketRead,
-    ParseReason, ROCE_PORT, Reth, TrafficClass, Udp, VlanTag, VlanTags,
+    Aeth, Bth, EtherType, Grh, Ipv4, Ipv6, MAX_EXTENSION_HEADERS, Opcode, PacketRead, ParseReason,
+    ROCE_PORT, TrafficClass, Udp, VlanTag, VlanTags,
 };
 
 /// Invariant CRC at the end of every RoCE packet.
-const ICRC_LEN: usize = 4;
+pub(super) const ICRC_LEN: usize = 4;
 
 /// What a frame turned out to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -118,9 +118,9 @@ impl RocePacket {
     pub fn addresses<R: PacketRead>(&self, frame: &R) -> Option<Addresses> {
         match self.family {
             AddressFamily::V4 => {
-                let source = frame.read(self.network_offset + Ipv4::SOURCE_OFFSET)?;
-                let destination = frame.read(self.network_offset + Ipv4::DESTINATION_OFFSET)?;
-                Some(Addresses::V4 { source, destination })
+                let both = frame.read(self.network_offset + Ipv4::SOURCE_OFFSET)?;
+                let [s0, s1, s2, s3, d0, d1, d2, d3] = both;
+                Some(Addresses::V4 { source: [s0, s1, s2, s3], destination: [d0, d1, d2, d3] })
             }
             AddressFamily::V6 => {
                 let source = frame.read(self.network_offset + Ipv6::SOURCE_OFFSET)?;
@@ -146,22 +146,12 @@ impl Extended {
     /// The opcode has none, or it was not captured.
     pub const ABSENT: Self = Self { word: 0, is_present: false };
 
-    /// Reads the word at its place behind a BTH, which is at `start`.
+    /// Reads the word at its place behind a BTH, which is at `start`; `None` when it was not captured.
     #[inline(always)]
-    fn read<R: PacketRead>(frame: &R, start: usize, opcode: Opcode) -> Self {
-        let offset = if opcode.has_reth() {
-            opcode.reth_offset() + Reth::DMA_LEN_OFFSET
-        } else if opcode.has_deth() {
-            Deth::SOURCE_QP_OFFSET
-        } else if opcode.has_aeth() {
-            0
-        } else {
-            return Self::ABSENT;
-        };
-        match frame.read(start + Bth::LEN + offset) {
-            Some(bytes) => Self { word: u32::from_be_bytes(bytes), is_present: true },
-            None => Self::ABSENT,
-        }
+    pub(super) fn read<R: PacketRead>(frame: &R, start: usize, opcode: Opcode) -> Option<Self> {
+        let Some(offset) = opcode.word_offset() else { return Some(Self::ABSENT) };
+        let bytes = frame.read(start + Bth::LEN + offset)?;
+        Some(Self { word: u32::from_be_bytes(bytes), is_present: true })
     }
 
     #[inline(always)]
@@ -428,7 +418,7 @@ fn transport<R: PacketRead>(
         traffic_class: network.traffic_class,
         source_port,
         bth,
-        extended: Extended::read(frame, start, opcode),
+        extended: Extended::read(frame, start, opcode).unwrap_or(Extended::ABSENT),
         wire_bytes: (EtherType::HEADER_LEN + link.vlans.len() + network.len) as u32,
         payload_bytes: payload_len as u32,
         network_offset: link.end,

@@ -9,7 +9,7 @@ use roce_common::marking::MarkingPolicy;
 use roce_common::tap::TapCounters;
 use roce_common::wire::{
     Bth, EtherType, ExtendedHeaders, IcrcCheck, PacketRead, Parsed, RocePacket, SliceReader,
-    VlanTag, VlanTags, check_icrc, parse_ethernet, parse_network,
+    VlanTag, VlanTags, check_icrc, parse_ethernet, parse_network, parse_usual,
 };
 
 /// Ethernet addresses, which the parser never reads.
@@ -42,6 +42,8 @@ pub(crate) fn exercise(frame: &[u8]) {
     for piece in [1, 3, 64] {
         assert_eq!(parse_ethernet(&Pieces::new(frame, piece)), parsed, "pieces of {piece}");
     }
+    a_usual_frame_is_read_alike(&SliceReader(frame));
+    a_usual_frame_is_read_alike(&Stripped { frame, tag: VlanTag(0x6064) });
     a_stripped_tag_is_a_tag(frame);
     any_link_layer_is_read_alike(frame);
 }
@@ -139,6 +141,15 @@ fn more_bytes_change_nothing_known(frame: &[u8], parsed: &Parsed) {
             assert_eq!(longer, *known);
         }
         (known, longer) => assert_eq!(longer, *known),
+    }
+}
+
+/// The short way leaves a frame alone or finds what the long one finds.
+fn a_usual_frame_is_read_alike(frame: &impl PacketRead) {
+    let Some(usual) = parse_usual(frame) else { return };
+    assert_eq!(usual, parse_ethernet(frame));
+    if let Parsed::Roce(packet) = usual {
+        assert!(NarrowKey::fits(&packet) && !packet.lacks_headers(), "{packet:?}");
     }
 }
 

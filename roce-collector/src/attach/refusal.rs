@@ -121,8 +121,9 @@ mod tests {
 
     #[test]
     fn a_rejection_keeps_the_end_of_the_log() {
-        let log: String = (0..50).map(|line| format!("{line}: (bf) r0 = r1\n\n")).collect();
-        let log = log + "R2 unbounded memory access\nprocessed 51 insns (limit 1000000)\n";
+        let lines: Vec<_> = (0..50).map(|line| format!("{line}: (bf) r0 = r1\n\n")).collect();
+        let log =
+            lines.concat() + "R2 unbounded memory access\nprocessed 51 insns (limit 1000000)\n";
         let refusal = Refusal::of_load(&error(libc::EACCES), &log);
         let Refusal::Verifier(kept) = &refusal else { panic!("{refusal:?}") };
         assert_eq!(kept.lines().count(), 20);

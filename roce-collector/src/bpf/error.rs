@@ -48,6 +48,9 @@ pub enum DatapathError {
         /// What the kernel said.
         source: io::Error,
     },
+    /// Run times cannot be measured.
+    #[error("cannot measure run times: {0}; --bpf-stats needs CAP_SYS_ADMIN (run as root)")]
+    Statistics(#[source] aya::sys::SyscallError),
     /// An option makes no sense.
     #[error("{what} is {value}, but must be between {min} and {max}")]
     Option {

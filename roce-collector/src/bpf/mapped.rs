@@ -19,7 +19,7 @@ impl<T: Copy> MappedArray<T> {
     /// Maps `len` values of the map `name`. The map stays in `ebpf`, whose programs need it when they
     /// are loaded.
     pub(super) fn new(ebpf: &Ebpf, name: &'static str, len: usize) -> Result<Self, DatapathError> {
-        const { assert!(size_of::<T>() % 8 == 0, "array values lie at multiples of 8") };
+        const { assert!(size_of::<T>().is_multiple_of(8), "array values lie at multiples of 8") };
         let Some(Map::Array(map)) = ebpf.map(name) else {
             return Err(DatapathError::Missing(name));
         };

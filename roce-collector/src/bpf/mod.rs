@@ -9,6 +9,7 @@ mod mapped;
 mod object;
 mod run;
 mod spill;
+mod stats;
 mod table;
 mod taps;
 
@@ -17,5 +18,6 @@ pub use error::DatapathError;
 pub use object::{Datapath, DatapathOptions};
 pub use run::{Hook, RunResult};
 pub use spill::SpillMap;
+pub use stats::RunStatistics;
 pub use table::FlowTable;
 pub use taps::TapTable;

@@ -8,20 +8,21 @@ use roce_common::marking::MarkingPolicy;
 #[command(next_help_heading = "Expected marking")]
 pub struct MarkingArgs {
     /// DSCP of data, 0 to 63 or "any"
-    #[arg(long = "expect-dscp", value_name = "DSCP", default_value = "26", value_parser = dscp)]
+    #[arg(long = "expect-dscp", env = "ROCE_EXPECT_DSCP", value_name = "DSCP", default_value = "26", value_parser = dscp)]
     data_dscp: u8,
 
     /// DSCP of ACK, NAK and RNR NAK packets [default: that of data]
-    #[arg(long = "expect-ack-dscp", value_name = "DSCP", value_parser = dscp)]
+    #[arg(long = "expect-ack-dscp", env = "ROCE_EXPECT_ACK_DSCP", value_name = "DSCP", value_parser = dscp)]
     ack_dscp: Option<u8>,
 
     /// DSCP of CNPs, 0 to 63 or "any"
-    #[arg(long = "expect-cnp-dscp", value_name = "DSCP", default_value = "48", value_parser = dscp)]
+    #[arg(long = "expect-cnp-dscp", env = "ROCE_EXPECT_CNP_DSCP", value_name = "DSCP", default_value = "48", value_parser = dscp)]
     cnp_dscp: u8,
 
     /// Whether data must be ECN-capable
     #[arg(
         long = "expect-ect",
+        env = "ROCE_EXPECT_ECT",
         value_name = "BOOL",
         default_value = "true",
         action = clap::ArgAction::Set
@@ -29,7 +30,7 @@ pub struct MarkingArgs {
     ect: bool,
 
     /// 802.1p priority of tagged data, 0 to 7 or "any"
-    #[arg(long = "expect-pcp", value_name = "PRIORITY", default_value = "any", value_parser = pcp)]
+    #[arg(long = "expect-pcp", env = "ROCE_EXPECT_PCP", value_name = "PRIORITY", default_value = "any", value_parser = pcp)]
     data_pcp: u8,
 }
 

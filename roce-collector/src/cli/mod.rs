@@ -1,5 +1,7 @@
 //! Command lines of the two programs, and how they end.
 
+pub mod collector;
+mod live;
 mod marking;
 mod read;
 pub mod trace;

@@ -6,15 +6,28 @@ use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use super::live::{self, LiveArgs};
 use super::{MarkingArgs, qp_number, read};
 use crate::read::FlowFilter;
 
 /// What RoCE packets say about a fabric
+///
+/// Without a command, the options are those of `live`: `roce-trace --qp 0x45` shows the live figures of
+/// one queue pair.
 #[derive(Debug, Parser)]
-#[command(name = PROGRAM, version, max_term_width = 100)]
+#[command(
+    name = PROGRAM,
+    version,
+    max_term_width = 100,
+    args_conflicts_with_subcommands = true,
+    arg_required_else_help = true
+)]
 pub struct Trace {
     #[command(subcommand)]
-    command: Command,
+    command: Option<Command>,
+
+    #[command(flatten)]
+    live: LiveArgs,
 }
 
 /// Name of the program in messages.
@@ -22,6 +35,7 @@ pub const PROGRAM: &str = "roce-trace";
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    Live(LiveArgs),
     Read(ReadArgs),
 }
 
@@ -84,7 +98,9 @@ impl Trace {
     /// What the program ends with: unreadable input, output that cannot be written.
     pub fn run(&self) -> anyhow::Result<ExitCode> {
         match &self.command {
-            Command::Read(args) => read::run(args),
+            Some(Command::Live(args)) => live::run(args),
+            Some(Command::Read(args)) => read::run(args),
+            None => live::run(&self.live),
         }
     }
 }

@@ -22,7 +22,7 @@ use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, prometheus_text, text};
 use prometheus_client::registry::Registry;
 
-pub use snapshot::{HookLabel, ProgramRuns, Snapshot};
+pub use snapshot::{HookLabel, ProgramRuns, Snapshot, direction as direction_of_tap};
 
 /// Form of the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

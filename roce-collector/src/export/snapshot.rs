@@ -57,7 +57,7 @@ pub(super) struct Tap<'a> {
 }
 
 /// Name of the direction of a tap.
-pub(super) const fn direction(tap: u8) -> &'static str {
+pub const fn direction(tap: u8) -> &'static str {
     if tap.is_multiple_of(2) { "ingress" } else { "egress" }
 }
 

@@ -139,3 +139,20 @@ fn thousands_of_pairs_take_little_time() {
     assert!(text.lines().count() > 6 * 4096);
     assert!(start.elapsed() < Duration::from_secs(1), "took {:?}", start.elapsed());
 }
+
+/// The reference and the program name the same metrics.
+#[test]
+fn every_metric_is_in_the_reference() {
+    let file = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../docs/metrics.md");
+    let reference = fs::read_to_string(file).unwrap();
+    let rows = reference.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next());
+    let mut documented: Vec<_> = rows.collect();
+    let runs = ProgramRuns { program: "p".to_owned(), runs: 1, time: Duration::ZERO };
+    let all = Snapshot { programs: vec![runs], ..snapshot() };
+    let text = render(&Arc::new(all), Format::Prometheus).unwrap();
+    let types = text.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.split(' ').next());
+    let mut exported: Vec<_> = types.collect();
+    documented.sort_unstable();
+    exported.sort_unstable();
+    assert_eq!(documented, exported);
+}

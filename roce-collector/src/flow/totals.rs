@@ -37,6 +37,8 @@ pub struct RecordTotals {
     pub wrong_dscp: u64,
     /// Data packets that are not ECN-capable.
     pub wrong_ecn: u64,
+    /// Packets with either.
+    pub mismarked: u64,
     /// Negative acknowledgements; see [`roce_common::tap::nak_index`].
     pub naks: [u64; NAK_COUNTERS],
     /// Timer code of the last RNR NAK.
@@ -92,6 +94,7 @@ impl RecordTotals {
             source_port_changes,
             wrong_dscp,
             wrong_ecn,
+            mismarked,
             naks,
             vlan,
             rnr_timer_code,
@@ -113,6 +116,7 @@ impl RecordTotals {
             (&mut self.source_port_changes, before.source_port_changes, *source_port_changes),
             (&mut self.wrong_dscp, before.wrong_dscp, *wrong_dscp),
             (&mut self.wrong_ecn, before.wrong_ecn, *wrong_ecn),
+            (&mut self.mismarked, before.mismarked, *mismarked),
         ] {
             *total += u64::from(new.wrapping_sub(old));
         }
@@ -139,12 +143,11 @@ impl RecordTotals {
         self.opcodes[opcode_index(class.opcode())] += packets;
         self.ecn[traffic_class.ecn() as usize] += packets;
         self.add_dscp(traffic_class.dscp(), packets);
-        if marking.is_wrong_dscp(packet_class, traffic_class) {
-            self.wrong_dscp += packets;
-        }
-        if marking.is_wrong_ecn(packet_class, traffic_class) {
-            self.wrong_ecn += packets;
-        }
+        let is_wrong_dscp = marking.is_wrong_dscp(packet_class, traffic_class);
+        let is_wrong_ecn = marking.is_wrong_ecn(packet_class, traffic_class);
+        self.wrong_dscp += u64::from(is_wrong_dscp) * packets;
+        self.wrong_ecn += u64::from(is_wrong_ecn) * packets;
+        self.mismarked += u64::from(is_wrong_dscp || is_wrong_ecn) * packets;
         if let Some(nak) = key.nak().and_then(|index| self.naks.get_mut(usize::from(index))) {
             *nak += packets;
         }

@@ -44,7 +44,7 @@ pub struct Visibility {
 
 impl Visibility {
     /// Takes a look. Whether it changed what [`Self::blindness`] says.
-    pub fn observe(&mut self, sample: Sample) -> bool {
+    pub fn observe(&mut self, sample: &Sample) -> bool {
         let was_blind = self.blindness().is_some();
         let before = self.last.replace(sample.clone());
         let attached = sample.hooks.map(|hook| hook.is_some());

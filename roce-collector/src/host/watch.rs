@@ -56,7 +56,7 @@ impl HostWatch {
                 device.ports = find_ports(&self.root, &device.name);
             }
             let counters = PortCounters::read(&device.ports);
-            if device.visibility.observe(Sample { hooks, counters }) {
+            if device.visibility.observe(&Sample { hooks, counters }) {
                 device.log();
             }
             report.ratios.push(device.visibility.ratio());
@@ -75,11 +75,10 @@ impl Device {
     }
 
     fn log(&self) {
-        match self.visibility.blindness() {
-            Some(blindness) => {
-                tracing::warn!(device = self.name, "{}", self.complaint(&blindness));
-            }
-            None => tracing::info!(device = self.name, "the hooks see RDMA traffic again"),
+        if let Some(blindness) = self.visibility.blindness() {
+            tracing::warn!(device = self.name, "{}", self.complaint(&blindness));
+        } else {
+            tracing::info!(device = self.name, "the hooks see RDMA traffic again");
         }
     }
 }

@@ -18,6 +18,7 @@ use crate::capture::Timestamp;
 use crate::cli::qp_number;
 use crate::flow::FlowReport;
 use crate::read::FlowFilter;
+use crate::sweep::Counts;
 
 /// Flows in an answer, unless another limit is asked for.
 const DEFAULT_LIMIT: usize = 1000;
@@ -52,6 +53,9 @@ pub struct FlowsAnswer {
     pub flows: Vec<FlowReport>,
     /// Packets that are in no flow.
     pub other_flows: OtherFlowsReport,
+    /// What the collector cannot see, in words.
+    #[serde(default)]
+    pub blind: Vec<String>,
 }
 
 /// Something that is attached.
@@ -65,6 +69,9 @@ pub struct HookReport {
     pub hook: Cow<'static, str>,
     /// `native`, `generic`, `tcx` or `clsact`.
     pub mode: Cow<'static, str>,
+    /// Everything it saw, in all flows.
+    #[serde(default)]
+    pub seen: Option<Counts>,
 }
 
 /// Packets that no table had room for.

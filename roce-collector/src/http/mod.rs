@@ -12,6 +12,6 @@ mod routes;
 mod server;
 mod status;
 
-pub use flows::{FlowsAnswer, FlowsQuestion, MAX_LIMIT};
+pub use flows::{FlowsAnswer, FlowsQuestion, HookReport, MAX_LIMIT, OtherFlowsReport};
 pub use server::serve;
 pub use status::{ServerState, Status};

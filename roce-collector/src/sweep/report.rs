@@ -25,7 +25,7 @@ impl Sweeper {
         let matching = flows.len();
         // Reports are costly, so only those that are wanted are made.
         flows.sort_by_cached_key(|flow| {
-            let mismarked = flow.sum(|totals| totals.wrong_dscp.max(totals.wrong_ecn));
+            let mismarked = flow.sum(|totals| totals.mismarked);
             let naks: u64 = flow.naks().iter().sum();
             let [.., ce] = flow.ecn();
             Reverse((naks, mismarked, ce, flow.cnps(), flow.packets()))

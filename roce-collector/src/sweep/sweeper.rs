@@ -59,6 +59,10 @@ impl Sweeper {
     /// When the fallback map cannot be read. All else has been taken up then, and the next sweep tries
     /// it again.
     pub fn sweep(&mut self, tables: &mut dyn Tables, now: Moment) -> Result<(), DatapathError> {
+        // Before the records, so that they hold all that the taps count.
+        for (tap, counters) in (0..).zip(&mut self.taps) {
+            *counters = tables.tap(tap);
+        }
         let mut sweep = Sweep {
             now,
             idle_seconds: self.options.flow_idle.as_secs() as u32,
@@ -67,9 +71,6 @@ impl Sweeper {
         };
         self.narrow.sweep(tables.narrow(), &mut sweep);
         self.wide.sweep(tables.wide(), &mut sweep);
-        for (tap, counters) in (0..).zip(&mut self.taps) {
-            *counters = tables.tap(tap);
-        }
         let spilled = self.taps.iter().map(|tap| tap.table_full + tap.slot_busy).sum();
         let result = self.spill.sweep(tables, spilled, &mut sweep);
         self.ledger.qps.choose();

@@ -5,6 +5,7 @@
 #![no_std]
 #![no_main]
 #![feature(asm_experimental_arch)]
+#![expect(clippy::needless_pass_by_value, reason = "the macros hand a context over by value")]
 
 mod floor;
 mod frame;
@@ -14,11 +15,11 @@ use aya_ebpf::bindings::xdp_action::XDP_PASS;
 use aya_ebpf::macros::xdp;
 use aya_ebpf::programs::XdpContext;
 use frame::{Frame, opaque};
-use roce_common::wire::{Parsed, parse_ethernet};
+use roce_common::wire::{Parsed, parse_usual};
 
 /// Makes each packet the next one of another flow and goes on in the program under test.
 #[xdp]
-pub fn bench_rotate(context: XdpContext) -> u32 {
+fn bench_rotate(context: XdpContext) -> u32 {
     rotate::next(&Frame::of(&context));
     rotate::go_on(&context);
     XDP_PASS
@@ -26,14 +27,14 @@ pub fn bench_rotate(context: XdpContext) -> u32 {
 
 /// Nothing: what the test loop, the wrapper and the tail call take.
 #[xdp]
-pub fn bench_empty(_context: XdpContext) -> u32 {
+fn bench_empty(_context: XdpContext) -> u32 {
     XDP_PASS
 }
 
 /// The product's parser, and nothing done with what it finds.
 #[xdp]
-pub fn bench_parse(context: XdpContext) -> u32 {
-    if let Parsed::Roce(packet) = parse_ethernet(&Frame::of(&context)) {
+fn bench_parse(context: XdpContext) -> u32 {
+    if let Some(Parsed::Roce(packet)) = parse_usual(&Frame::of(&context)) {
         let transport =
             packet.bth.dest_qp() ^ packet.bth.psn().get() ^ packet.bth.opcode().0 as u32;
         let network = packet.source_port as u32 ^ packet.traffic_class.0 as u32;
@@ -44,14 +45,14 @@ pub fn bench_parse(context: XdpContext) -> u32 {
 
 /// The least a program can do for one flow: fixed offsets, one lookup in a hash map, two counters.
 #[xdp]
-pub fn bench_floor(context: XdpContext) -> u32 {
+fn bench_floor(context: XdpContext) -> u32 {
     floor::count(&Frame::of(&context), &floor::SHARED);
     XDP_PASS
 }
 
 /// The same with one set of counters for each CPU.
 #[xdp]
-pub fn bench_floor_percpu(context: XdpContext) -> u32 {
+fn bench_floor_percpu(context: XdpContext) -> u32 {
     floor::count(&Frame::of(&context), &floor::PER_CPU);
     XDP_PASS
 }

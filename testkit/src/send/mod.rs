@@ -1,7 +1,7 @@
 //! Sends finished frames through an interface, and says exactly how many went.
 //!
-//! Frames bypass the queueing discipline (`PACKET_QDISC_BYPASS`) and go out in batches
-//! (`sendmmsg`). Needs root, like every `AF_PACKET` socket.
+//! Frames bypass the queueing discipline (`PACKET_QDISC_BYPASS`) unless asked otherwise, and go out
+//! in batches (`sendmmsg`). Needs root, like every `AF_PACKET` socket.
 
 mod counters;
 mod cpus;
@@ -17,7 +17,7 @@ use anyhow::{Context, Result, anyhow};
 use counters::DropCounter;
 pub use cpus::{allowed_cpus, send_on_cpus};
 pub use pace::Pace;
-use socket::PacketSocket;
+use socket::{PacketSocket, Path};
 
 /// Frames handed over in one system call.
 const BATCH: usize = 64;
@@ -67,7 +67,21 @@ impl Sender {
     /// # Errors
     /// When the interface does not exist or the caller is not root.
     pub fn open(interface: &str) -> Result<Self> {
-        let socket = PacketSocket::open(interface)
+        Self::open_with(interface, Path::Bypass)
+    }
+
+    /// As [`Sender::open`], but frames pass the TC egress programs of the interface.
+    ///
+    /// Only their Ethernet header is sure to be in the linear part of what those programs see.
+    ///
+    /// # Errors
+    /// Those of [`Sender::open`].
+    pub fn open_through_tc(interface: &str) -> Result<Self> {
+        Self::open_with(interface, Path::Queue)
+    }
+
+    fn open_with(interface: &str, path: Path) -> Result<Self> {
+        let socket = PacketSocket::open(interface, path)
             .with_context(|| format!("opening a packet socket on {interface}"))?;
         let drops = DropCounter::open(interface)?;
         Ok(Self { interface: interface.to_owned(), socket, drops })

@@ -8,13 +8,23 @@ use std::ptr;
 
 use super::BATCH;
 
+/// What lies between the socket and the driver.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Path {
+    /// Nothing.
+    Bypass,
+    /// TC egress programs and the queueing discipline.
+    Queue,
+}
+
 #[derive(Debug)]
 pub(super) struct PacketSocket {
     fd: OwnedFd,
 }
 
 impl PacketSocket {
-    pub(super) fn open(interface: &str) -> io::Result<Self> {
+    /// Opens a socket whose frames go straight to the driver, or through the queueing discipline.
+    pub(super) fn open(interface: &str, path: Path) -> io::Result<Self> {
         let index = interface_index(interface)?;
         // Protocol 0: nothing is received.
         // SAFETY: socket takes plain integers and returns a new descriptor or -1.
@@ -31,7 +41,7 @@ impl PacketSocket {
         // SAFETY: `address` is a sockaddr_ll of `length` bytes that outlives the call.
         check(unsafe { libc::bind(raw, (&raw const address).cast(), length) })?;
 
-        let on: libc::c_int = 1;
+        let on = libc::c_int::from(path == Path::Bypass);
         let length = size_of::<libc::c_int>() as libc::socklen_t;
         // SAFETY: `on` is a c_int of `length` bytes that outlives the call.
         check(unsafe {

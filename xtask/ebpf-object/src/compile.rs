@@ -25,18 +25,20 @@ pub(crate) const RUSTFLAGS: [&str; 4] = [
     "-Ctarget-feature=+alu32,+allows-misaligned-mem-access",
 ];
 
-/// What is built, and how; the same for every cargo command.
-const PACKAGE_ARGUMENTS: [&str; 9] = [
-    "--locked",
-    "--profile",
-    "ebpf",
-    "--package",
-    "roce-ebpf",
-    "--target",
-    TARGET,
-    "-Z",
-    "build-std=core",
-];
+/// How every package is built; the same for every cargo command.
+const PROFILE_ARGUMENTS: [&str; 7] =
+    ["--locked", "--profile", "ebpf", "--target", TARGET, "-Z", "build-std=core"];
+
+/// What the product loads.
+const PRODUCT: Package = Package { name: "roce-ebpf", binary: "roce" };
+/// What its cost is measured against.
+const BENCH: Package = Package { name: "roce-ebpf-bench", binary: "roce-bench" };
+
+/// A package of programs for the BPF target.
+struct Package {
+    name: &'static str,
+    binary: &'static str,
+}
 
 /// An object built from source.
 #[derive(Clone, Debug)]
@@ -53,18 +55,7 @@ pub struct Built {
 /// When no toolchain or linker is found, or the build fails.
 pub fn build(repository: &Repository, inputs: &Inputs) -> Result<Built> {
     let toolchain = Toolchain::find()?;
-    let linker = Linker::find(repository)?;
-    let status = cargo(repository, &toolchain, "cargo")
-        .args(["build", "--quiet"])
-        .args(PACKAGE_ARGUMENTS)
-        .env("CARGO_TARGET_BPFEL_UNKNOWN_NONE_LINKER", &linker.path)
-        .status()
-        .with_context(|| format!("cannot run {}", toolchain.bin.join("cargo").display()))?;
-    ensure!(status.success(), "the eBPF build failed ({status}); see the compiler's messages");
-
-    let path = repository.ebpf_target().join(TARGET).join("ebpf/roce");
-    let full = fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
-    let object = strip(&full)?;
+    let object = build_package(repository, &toolchain, &PRODUCT)?;
     let stamp = Stamp {
         sources: inputs.hash().to_owned(),
         object: sha256(&object),
@@ -74,7 +65,34 @@ pub fn build(repository: &Repository, inputs: &Inputs) -> Result<Built> {
     Ok(Built { object, stamp })
 }
 
-/// Runs clippy over the eBPF crate, warnings being errors; `false` when `toolchain` has no clippy.
+/// Compiles and strips the programs that the product's are measured against.
+///
+/// # Errors
+/// When no toolchain or linker is found, or the build fails.
+pub fn build_bench(repository: &Repository) -> Result<Vec<u8>> {
+    build_package(repository, &Toolchain::find()?, &BENCH)
+}
+
+fn build_package(
+    repository: &Repository,
+    toolchain: &Toolchain,
+    package: &Package,
+) -> Result<Vec<u8>> {
+    let linker = Linker::find(repository)?;
+    let status = cargo(repository, toolchain, "cargo")
+        .args(["build", "--quiet", "--package", package.name])
+        .args(PROFILE_ARGUMENTS)
+        .env("CARGO_TARGET_BPFEL_UNKNOWN_NONE_LINKER", &linker.path)
+        .status()
+        .with_context(|| format!("cannot run {}", toolchain.bin.join("cargo").display()))?;
+    ensure!(status.success(), "the eBPF build failed ({status}); see the compiler's messages");
+
+    let path = repository.ebpf_target().join(TARGET).join("ebpf").join(package.binary);
+    let full = fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
+    strip(&full)
+}
+
+/// Runs clippy over the eBPF crates, warnings being errors; `false` when `toolchain` has no clippy.
 ///
 /// # Errors
 /// When clippy cannot run or has something to say.
@@ -85,13 +103,13 @@ pub fn clippy(repository: &Repository, toolchain: &Toolchain) -> Result<bool> {
     }
     // Started directly: cargo prefers a cargo-clippy in its own home, which is another toolchain's.
     let status = cargo(repository, toolchain, "cargo-clippy")
-        .args(["clippy", "--quiet"])
-        .args(PACKAGE_ARGUMENTS)
+        .args(["clippy", "--quiet", "--package", PRODUCT.name, "--package", BENCH.name])
+        .args(PROFILE_ARGUMENTS)
         .args(["--", "-D", "warnings"])
         .env("CARGO", toolchain.bin.join("cargo"))
         .status()
         .with_context(|| format!("cannot run {}", clippy.display()))?;
-    ensure!(status.success(), "clippy for roce-ebpf failed ({status})");
+    ensure!(status.success(), "clippy for the eBPF programs failed ({status})");
     Ok(true)
 }
 

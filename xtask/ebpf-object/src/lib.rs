@@ -16,7 +16,7 @@ use std::fmt::Write;
 
 use sha2::{Digest, Sha256};
 
-pub use compile::{Built, TARGET, build, clippy};
+pub use compile::{Built, TARGET, build, build_bench, clippy};
 pub use inputs::Inputs;
 pub use linker::{LINKER_VERSION, Linker};
 pub use repository::Repository;

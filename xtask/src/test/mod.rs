@@ -16,7 +16,7 @@ use roce_ebpf_object::Repository;
 
 use crate::setup::peers::{NETWORK, ensure_tools};
 use crate::workspace::TestTarget;
-use crate::{lint, process, table, workspace};
+use crate::{demo, lint, process, table, workspace};
 use tally::Tally;
 
 #[derive(Debug, clap::Args)]
@@ -36,11 +36,13 @@ enum Tier {
     Datapath,
     /// Interfaces in network namespaces (root)
     Netns,
-    /// Other programs as judges: tshark, promtool, helm, systemd
+    /// Other programs as judges: tshark, Prometheus, promtool, helm, systemd (root)
     Peers,
+    /// The demo, with every figure compared with what was sent (root)
+    Demo,
 }
 
-const DEFAULT_TIERS: [Tier; 4] = [Tier::Unit, Tier::Datapath, Tier::Netns, Tier::Peers];
+const DEFAULT_TIERS: [Tier; 5] = [Tier::Unit, Tier::Datapath, Tier::Netns, Tier::Peers, Tier::Demo];
 
 struct Outcome {
     tier: Tier,
@@ -80,7 +82,7 @@ impl Tier {
             Self::Datapath => name.starts_with("root_datapath"),
             Self::Netns => name.starts_with("root_") && !name.starts_with("root_datapath"),
             Self::Peers => name.starts_with("peer_"),
-            Self::Lint | Self::Unit => false,
+            Self::Lint | Self::Unit | Self::Demo => false,
         }
     }
 
@@ -107,6 +109,7 @@ impl Tier {
                 cargo::alone(repository, &own)
             }
             Self::Peers => peers::run(repository, &own),
+            Self::Demo => demo::once(repository).map(|()| Tally::one_passed()),
         }
     }
 }

@@ -1,6 +1,10 @@
 use super::*;
 use rtnetlink::packet_route::link::LinkHeader;
 
+#[expect(
+    clippy::field_reassign_with_default,
+    reason = "the structs of netlink-packet-route are non-exhaustive"
+)]
 fn message(attributes: Vec<LinkAttribute>) -> LinkMessage {
     let mut header = LinkHeader::default();
     header.index = 7;

@@ -87,8 +87,11 @@ fn plain_count(samples: &[Sample]) -> RecordTotals {
         } else {
             count.dscp_other += 1;
         }
-        count.wrong_dscp += u64::from(class.dscp() != 26);
-        count.wrong_ecn += u64::from(class.ecn() as u8 == 0 && !opcode.is_acknowledge());
+        let is_wrong_dscp = class.dscp() != 26;
+        let is_wrong_ecn = class.ecn() as u8 == 0 && !opcode.is_acknowledge();
+        count.wrong_dscp += u64::from(is_wrong_dscp);
+        count.wrong_ecn += u64::from(is_wrong_ecn);
+        count.mismarked += u64::from(is_wrong_dscp || is_wrong_ecn);
     }
     for sample in samples {
         let Some(nak) = sample.nak() else { continue };
@@ -143,6 +146,7 @@ fn about_to_wrap(first: &RocePacket) -> (NarrowSlot, FlowCold) {
         source_port_changes: NEAR,
         wrong_dscp: NEAR,
         wrong_ecn: NEAR,
+        mismarked: NEAR,
         naks: [NEAR; NAK_COUNTERS],
         ..cold
     };

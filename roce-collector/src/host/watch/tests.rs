@@ -10,10 +10,10 @@ fn tree(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../testdata/sysfs").join(name)
 }
 
-fn write(root: &Path, file: &str, text: impl ToString) {
+fn write(root: &Path, file: &str, text: &str) {
     let path = root.join(file);
     fs::create_dir_all(path.parent().unwrap()).unwrap();
-    fs::write(path, text.to_string()).unwrap();
+    fs::write(path, text).unwrap();
 }
 
 /// A device with these counters, whose GIDs belong to eth0.
@@ -27,7 +27,11 @@ fn device(counters: &[(&str, u64)]) -> TempDir {
 
 fn set(root: &TempDir, counters: &[(&str, u64)]) {
     for (file, value) in counters {
-        write(root.path(), &format!("class/infiniband/rocep1s0/ports/1/{file}"), value);
+        write(
+            root.path(),
+            &format!("class/infiniband/rocep1s0/ports/1/{file}"),
+            &value.to_string(),
+        );
     }
 }
 
@@ -136,7 +140,7 @@ fn odd_trees_are_read_as_far_as_they_go() {
         let text = fs::read_to_string(root.join(&folder).join("link_layer")).unwrap();
         assert!(text.trim_end().len() < text.len(), "the line end is part of the case");
         let text = text.replace("InfiniBand", "Ethernet");
-        write(copy.path(), &format!("{folder}/link_layer"), text);
+        write(copy.path(), &format!("{folder}/link_layer"), &text);
         write(copy.path(), &format!("{folder}/gid_attrs/ndevs/0"), "eth0\n");
     }
     assert!(names(&root, "eth0").is_empty(), "InfiniBand");
