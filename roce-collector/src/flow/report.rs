@@ -28,7 +28,7 @@ pub struct FlowReport {
     pub dst: IpAddr,
     /// Destination QP.
     pub dst_qp: u32,
-    /// Source QP, where the packets (UD) say it.
+    /// Source QP, where the packets (UD) say it, or the pair is known.
     pub src_qp: Option<u32>,
     /// `v1` or `v2`.
     pub version: Cow<'static, str>,
@@ -210,6 +210,15 @@ impl FlowReport {
             (Some(requests), Some(responses)) => Some(requests.plus(&responses)),
             (requests, responses) => requests.or(responses),
         }
+    }
+
+    /// Without what only the PSN engine knows: as kernel records give it.
+    #[must_use]
+    pub fn without_sequence(mut self) -> Self {
+        if let Some(psn) = &mut self.psn {
+            psn.sequence = None;
+        }
+        Self { response_psn: None, pmtu: None, ..self }
     }
 
     /// Says that acknowledgements were seen without their syndrome, so nobody knows which were NAKs.

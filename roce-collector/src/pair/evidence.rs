@@ -1,5 +1,6 @@
 //! What a pair is reported as.
 
+use std::collections::HashMap;
 use std::net::IpAddr;
 
 use roce_common::flow::WideKey;
@@ -28,6 +29,36 @@ pub struct QpPair {
     pub confidence: f64,
     /// Why.
     pub evidence: Vec<String>,
+}
+
+/// Source QPs of flows, from pairs that are likely.
+#[derive(Debug, Default)]
+pub struct SourceQps(HashMap<(IpAddr, QpEnd), u32>);
+
+/// A pair below this says nothing about a flow.
+const LIKELY: f64 = 0.5;
+
+impl SourceQps {
+    /// Takes the likely ones of `pairs`.
+    pub fn of(pairs: &[QpPair]) -> Self {
+        let likely = pairs.iter().filter(|pair| pair.confidence >= LIKELY);
+        Self(
+            likely
+                .flat_map(|QpPair { a, b, .. }| [((a.ip, *b), a.qp), ((b.ip, *a), b.qp)])
+                .collect(),
+        )
+    }
+
+    /// QP of the sender `src` that talks to `dst_qp` of `dst`.
+    pub fn find(&self, src: IpAddr, dst: IpAddr, dst_qp: u32) -> Option<u32> {
+        self.0.get(&(src, QpEnd { ip: dst, qp: dst_qp })).copied()
+    }
+
+    /// The identity with its source QP, where that is known.
+    #[must_use]
+    pub fn complete(&self, id: FlowId) -> FlowId {
+        FlowId { src_qp: id.src_qp.or_else(|| self.find(id.src, id.dst, id.dst_qp)), ..id }
+    }
 }
 
 impl Pairing {

@@ -15,7 +15,7 @@ use roce_common::sequence::SequenceWord;
 use roce_common::wire::RocePacket;
 
 use cm::Connections;
-pub use evidence::{QpEnd, QpPair};
+pub use evidence::{QpEnd, QpPair, SourceQps};
 
 /// PSNs behind the next one that a response may answer.
 const OUTSTANDING: i32 = 1 << 12;

@@ -11,7 +11,7 @@ use super::store::record;
 use super::{FlowFilter, IcrcCounts, OtherFlows, Reading};
 use crate::capture::{CaptureInfo, Format, LinkType, Timestamp};
 use crate::flow::{Flow, FlowReport};
-use crate::pair::QpPair;
+use crate::pair::{QpPair, SourceQps};
 
 /// What a capture file says; one JSON object.
 ///
@@ -110,9 +110,14 @@ impl ReadReport {
     pub fn of(reading: &Reading, source: &Source<'_>, filter: &FlowFilter) -> Self {
         let counts = &reading.counts;
         let mut flows = Flow::join(reading.records.iter().map(record));
-        flows.retain(|flow| filter.matches(&flow.id));
+        let sources = SourceQps::of(&reading.pairs);
+        flows.retain(|flow| filter.matches(&sources.complete(flow.id)));
         let findings = find(reading, &flows);
         let mut reports = FlowReport::of_all(&flows);
+        for report in &mut reports {
+            report.src_qp =
+                report.src_qp.or_else(|| sources.find(report.src, report.dst, report.dst_qp));
+        }
         if counts.without_headers != 0 {
             reports.iter_mut().for_each(FlowReport::hide_syndromes);
         }

@@ -70,7 +70,9 @@ fn json_with_filters() {
     for qp in ["69", "0x45"] {
         let report = json(&["read", file, "--qp", qp]);
         let flows = report["flows"].as_array().unwrap();
-        assert_eq!((flows.len(), &flows[0]["dst_qp"]), (1, &Value::from(0x45)));
+        assert_eq!((flows.len(), &flows[0]["dst_qp"]), (2, &Value::from(0x45)), "both ways");
+        assert_eq!((&flows[0]["src_qp"], &flows[1]["src_qp"]), (&0x48.into(), &0x45.into()));
+        assert_eq!(report["pairs"].as_array().unwrap().len(), 1);
         assert_eq!(report["packets"]["total"], 105, "the file is what it is");
     }
     assert_eq!(json(&["read", file, "--peer", "192.168.70.4"])["flows"][1]["dst_qp"], 0x48);
