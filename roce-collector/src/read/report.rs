@@ -85,7 +85,8 @@ pub struct NotSeenReport {
     pub mirror_lost: Option<u64>,
     /// Packets that the capturing side says it lost; a pcap file never says.
     pub capture_dropped: Option<u64>,
-    /// Packets that must have been there: not looked for yet.
+    /// PSNs that the peers acknowledged and the file does not have, over all flows of the file; `null`
+    /// when no two directions could be paired.
     pub suspected: Option<u64>,
 }
 
@@ -152,7 +153,11 @@ impl ReadReport {
             not_seen: NotSeenReport {
                 mirror_lost: None,
                 capture_dropped: source.capture_dropped,
-                suspected: None,
+                suspected: (!reading.pairs.is_empty()).then(|| {
+                    let sequences =
+                        reading.records.iter().filter_map(|(_, totals, _)| totals.sequence);
+                    sequences.map(|sequence| sequence.unseen).sum()
+                }),
             },
         }
     }

@@ -194,7 +194,7 @@ fn nothing_is_claimed_that_was_not_looked_for() {
     assert_eq!(json["schema_version"], 1);
     assert_eq!(json.get("incidents"), None);
     let not_seen = serde_json::json!({
-        "mirror_lost": null, "capture_dropped": null, "suspected": null
+        "mirror_lost": null, "capture_dropped": null, "suspected": 0
     });
     assert_eq!(json["not_seen"], not_seen);
     assert_eq!(json["flows"][0]["rtt_us"], serde_json::Value::Null);

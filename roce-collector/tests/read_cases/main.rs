@@ -4,6 +4,7 @@ mod cases;
 mod cli;
 mod formats;
 mod lab;
+mod psn;
 mod scenarios;
 
 use std::io::Cursor;
