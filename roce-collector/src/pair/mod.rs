@@ -37,6 +37,8 @@ pub struct Pairing {
     records: Vec<Record>,
     /// Request records by sender and receiver.
     requests: HashMap<([u32; 4], [u32; 4]), Vec<usize>>,
+    /// The same by UDP source port, too.
+    by_port: HashMap<([u32; 4], [u32; 4], u16), Vec<usize>>,
     /// Records by the QP they go to.
     to: HashMap<Qp, Vec<usize>>,
     connections: Connections,
@@ -76,6 +78,8 @@ impl Pairing {
             if !is_response {
                 let between = self.requests.entry((key.source, key.destination)).or_default();
                 between.push(index);
+                let port = (key.source, key.destination, packet.source_port);
+                self.by_port.entry(port).or_default().push(index);
             }
         }
         self.records[index].source_port = packet.source_port;
@@ -98,31 +102,26 @@ impl Pairing {
     ) -> Option<usize> {
         let own = Qp { host: key.destination, number: key.dest_qp() };
         let named = self.connections.peer_of(own);
-        let between = self.requests.get(&(key.destination, key.source))?;
         let port = self.records[index].source_port;
-        let tag = key.tag()?.transport();
-        let mut fitting: Vec<usize> = Vec::new();
-        // The latest first: those of ended connections wait at the front.
-        for &candidate in between.iter().rev().take(MAX_CANDIDATES) {
-            let record = &self.records[candidate];
-            let Some(other) = record.key else { continue };
-            let is_named = named == Some(Qp { host: other.destination, number: other.dest_qp() });
-            let has_tag = other.tag().is_some_and(|other| other.transport() == tag);
-            if is_named {
-                fitting = vec![candidate];
-                break;
+        let fitting: Vec<usize> = match named {
+            Some(other) => {
+                let to = self.to.get(&other).map_or(&[][..], Vec::as_slice);
+                let is_its = |record: &Record| {
+                    record.key.is_some_and(|request| is_request_of(&request, key))
+                };
+                to.iter().copied().filter(|&index| is_its(&self.records[index])).collect()
             }
-            if named.is_none()
-                && record.peer.is_none()
-                && has_tag
-                && is_outstanding(word(candidate), psn)
-            {
-                fitting.push(candidate);
+            None => {
+                let (from, to) = (key.destination, key.source);
+                let with_port = self.by_port.get(&(from, to, port));
+                let fitting = self.outstanding(with_port, key, psn, word);
+                if fitting.is_empty() {
+                    self.outstanding(self.requests.get(&(from, to)), key, psn, word)
+                } else {
+                    fitting
+                }
             }
-        }
-        if fitting.len() > 1 {
-            fitting.retain(|&candidate| self.records[candidate].source_port == port);
-        }
+        };
         let &[peer] = &fitting[..] else { return None };
         self.records[peer].peer = Some(index);
         let same_port = self.records[peer].source_port == port && port != 0;
@@ -130,6 +129,25 @@ impl Pairing {
         (record.peer, record.by_cm, record.same_port) = (Some(peer), named.is_some(), same_port);
         (record.hits, record.misses) = (1, 0);
         Some(peer)
+    }
+
+    /// Unpaired records of requests that a response with `psn` may answer.
+    fn outstanding(
+        &self,
+        candidates: Option<&Vec<usize>>,
+        key: &WideKey,
+        psn: Psn,
+        word: &impl Fn(usize) -> Option<SequenceWord>,
+    ) -> Vec<usize> {
+        // The latest first: those of ended connections wait at the front.
+        let latest = candidates.into_iter().flat_map(|all| all.iter().rev().take(MAX_CANDIDATES));
+        let fits = |&candidate: &usize| {
+            let record = &self.records[candidate];
+            record.peer.is_none()
+                && record.key.is_some_and(|request| is_request_of(&request, key))
+                && is_outstanding(word(candidate), psn)
+        };
+        latest.copied().filter(fits).collect()
     }
 
     fn check(
@@ -170,6 +188,14 @@ impl Pairing {
     pub fn peer_of(&self, index: usize) -> Option<usize> {
         self.records.get(index)?.peer
     }
+}
+
+/// Whether the record of `request` may hold what one of `response` answers.
+fn is_request_of(request: &WideKey, response: &WideKey) -> bool {
+    let (Some(asks), Some(answers)) = (request.tag(), response.tag()) else { return false };
+    asks.space() == PsnSpace::Request
+        && asks.transport() == answers.transport()
+        && (request.source, request.destination) == (response.destination, response.source)
 }
 
 fn is_outstanding(word: Option<SequenceWord>, psn: Psn) -> bool {

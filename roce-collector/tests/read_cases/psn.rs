@@ -104,3 +104,23 @@ fn a_capture_that_starts_anywhere_claims_no_loss() {
         }
     }
 }
+
+#[test]
+fn many_queue_pairs_between_two_hosts() {
+    let scenarios = (0..150).map(|number| {
+        let mut connection = Connection::ipv4(1);
+        connection.requester.qp = 1000 + 7 * number;
+        connection.responder.qp = 9000 + 5 * number;
+        connection.first_psn = 100_000 * number;
+        go_back_n(&connection, 2, LossAt::BeforeTap)
+    });
+    let scenario = Scenario::together("many", scenarios);
+    let report = read_scenario(&scenario, Format::default());
+    assert_eq!(report.pairs.len(), 150);
+    for pair in &report.pairs {
+        assert_eq!((pair.a.qp - 1000) / 7, (pair.b.qp - 9000) / 5, "{pair:?}");
+    }
+    let sequence = sequence(&report);
+    assert_eq!((sequence.lost, sequence.recovered, sequence.unseen), (300, 300, 0));
+    assert_eq!(sequence.go_back_n_episodes, 300);
+}
