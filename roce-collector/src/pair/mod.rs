@@ -103,23 +103,20 @@ impl Pairing {
         let own = Qp { host: key.destination, number: key.dest_qp() };
         let named = self.connections.peer_of(own);
         let port = self.records[index].source_port;
-        let fitting: Vec<usize> = match named {
-            Some(other) => {
-                let to = self.to.get(&other).map_or(&[][..], Vec::as_slice);
-                let is_its = |record: &Record| {
-                    record.key.is_some_and(|request| is_request_of(&request, key))
-                };
-                to.iter().copied().filter(|&index| is_its(&self.records[index])).collect()
-            }
-            None => {
-                let (from, to) = (key.destination, key.source);
-                let with_port = self.by_port.get(&(from, to, port));
-                let fitting = self.outstanding(with_port, key, psn, word);
-                if fitting.is_empty() {
-                    self.outstanding(self.requests.get(&(from, to)), key, psn, word)
-                } else {
-                    fitting
-                }
+        let (from, to) = (key.destination, key.source);
+        let fitting: Vec<usize> = if let Some(other) = named {
+            let requests = self.to.get(&other).into_iter().flatten().copied();
+            let is_its = |index: &usize| {
+                self.records[*index].key.is_some_and(|request| is_request_of(&request, key))
+            };
+            requests.filter(is_its).collect()
+        } else {
+            let with_port = self.by_port.get(&(from, to, port));
+            let fitting = self.outstanding(with_port, key, psn, word);
+            if fitting.is_empty() {
+                self.outstanding(self.requests.get(&(from, to)), key, psn, word)
+            } else {
+                fitting
             }
         };
         let &[peer] = &fitting[..] else { return None };

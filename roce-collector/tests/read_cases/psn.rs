@@ -1,6 +1,6 @@
 //! PSN figures when the tap itself spoils what it shows.
 
-use roce_collector::flow::SequenceReport;
+use roce_collector::flow::{FlowReport, SequenceReport};
 use roce_collector::read::ReadReport;
 use roce_testkit::capture::Format;
 use roce_testkit::scenario::{Connection, LossAt, Scenario, all, go_back_n, reads, write_stream};
@@ -8,12 +8,12 @@ use roce_testkit::scenario::{Connection, LossAt, Scenario, all, go_back_n, reads
 use super::{finding, read_bytes};
 
 fn read_scenario(scenario: &Scenario, format: Format) -> ReadReport {
-    read_bytes(scenario.to_pcap(format).unwrap())
+    read_bytes(scenario.to_pcap(format).expect("memory"))
 }
 
 /// Sum over all flows.
 fn sequence(report: &ReadReport) -> SequenceReport {
-    let sequences = report.flows.iter().filter_map(|flow| flow.sequence());
+    let sequences = report.flows.iter().filter_map(FlowReport::sequence);
     sequences.fold(SequenceReport::default(), |sum, sequence| sum.plus(&sequence))
 }
 
