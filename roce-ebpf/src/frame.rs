@@ -6,7 +6,7 @@ use aya_ebpf::bindings::__sk_buff;
 use aya_ebpf::helpers::generated::{bpf_skb_load_bytes, bpf_xdp_get_buff_len, bpf_xdp_load_bytes};
 use aya_ebpf::programs::{TcContext, XdpContext};
 use roce_common::config::HEADER_BYTES;
-use roce_common::wire::{PacketRead, VlanTag, VlanTags};
+use roce_common::wire::{EtherType, PacketRead, VlanTag, VlanTags};
 
 /// The directly readable part of a frame.
 pub(crate) struct LinearFrame {
@@ -105,7 +105,11 @@ impl GatheredFrame {
     ) -> Option<Self> {
         let buffer = HEADERS.get_ptr_mut(0)?;
         let len = if frame_len > HEADER_BYTES { HEADER_BYTES } else { frame_len };
-        if len == 0 || load(buffer.cast(), len as u32) != 0 {
+        // Hidden, so that the value that is checked is the one that the helper gets; and compared with
+        // more than 0, because verifiers before 6.8 learn nothing from "not 0".
+        let len = opaque(len);
+        let fits = len >= EtherType::HEADER_LEN && len <= HEADER_BYTES;
+        if !fits || load(buffer.cast(), len as u32) != 0 {
             return None;
         }
         Some(Self { bytes: buffer, len, vlan })
