@@ -3,7 +3,8 @@
 //! What the programs count must equal what the same parser and the same records count in user space,
 //! for every frame that the scenarios and captures have.
 
-use roce_collector::bpf::{Datapath, DatapathOptions, FlowTable, Hook};
+use roce_collector::attach::Program;
+use roce_collector::bpf::{Datapath, DatapathOptions, FlowTable};
 use roce_collector::capture::{CaptureReader, LinkType};
 use roce_collector::flow::{RecordSnapshot, RecordTotals};
 use roce_collector::read::FlowStore;
@@ -25,11 +26,11 @@ const NEXT: u32 = u32::MAX;
 
 type Records = BTreeMap<String, RecordTotals>;
 
-fn load(max_flows: u32, hook: Hook) -> Datapath {
+fn load(max_flows: u32, program: Program) -> Datapath {
     let options = DatapathOptions { max_flows, interfaces: 1, marking: POLICY };
     let mut datapath =
         Datapath::load(&options).expect("this test needs root and BPF: run it with sudo");
-    datapath.verify(hook).expect("the verifier accepts the program");
+    datapath.verify(program).expect("the verifier accepts the program");
     datapath
 }
 
@@ -90,21 +91,21 @@ fn assert_same_counters(kernel: &TapCounters, expected: &TapCounters, what: &str
 
 /// Runs frames through every hook and compares.
 fn check(what: &str, frames: &[Vec<u8>]) {
-    for hook in Hook::ALL {
-        let datapath = load(1 << 16, hook);
-        let takes_skb = hook == Hook::TcIngress || hook == Hook::TcEgress;
+    for program in Program::ALL {
+        let datapath = load(1 << 16, program);
+        let tap = u8::from(program == Program::TcEgress);
         let frames: Vec<_> =
-            frames.iter().filter(|frame| !takes_skb || has_whole_ip_header(frame)).collect();
+            frames.iter().filter(|frame| !program.is_tc() || has_whole_ip_header(frame)).collect();
         assert!(!frames.is_empty());
         for &frame in &frames {
-            let result = datapath.run(hook, frame, 1).expect("the frame runs");
-            let verdict = if hook.program().starts_with("roce_xdp") { PASS } else { NEXT };
-            assert_eq!(result.verdict, verdict, "{what}: {hook:?} must pass every frame on");
-            assert_eq!(&result.frame, frame, "{what}: {hook:?} must not change a frame");
+            let result = datapath.run(program, frame, 1).expect("the frame runs");
+            let verdict = if program.is_tc() { NEXT } else { PASS };
+            assert_eq!(result.verdict, verdict, "{what}: {program:?} must pass every frame on");
+            assert_eq!(&result.frame, frame, "{what}: {program:?} must not change a frame");
         }
-        let (records, counters) = expected(&frames, hook.tap());
-        let what = format!("{what} at {hook:?}");
-        assert_same_counters(&datapath.taps.read(hook.tap()), &counters, &what);
+        let (records, counters) = expected(&frames, tap);
+        let what = format!("{what} at {program:?}");
+        assert_same_counters(&datapath.taps.read(tap), &counters, &what);
         let kernel = kernel_records(&datapath);
         assert_eq!(kernel.keys().collect::<Vec<_>>(), records.keys().collect::<Vec<_>>(), "{what}");
         for (key, totals) in &records {
@@ -208,10 +209,10 @@ fn root_damaged_frames_count_as_in_user_space() {
 #[test]
 fn root_a_full_table_loses_no_packet() {
     const FLOWS: u32 = 200_000;
-    let datapath = load(131_072, Hook::Xdp);
+    let datapath = load(131_072, Program::Xdp);
     let slots = datapath.narrow.len();
     for frame in ManyFlows::new(FLOWS, u64::from(FLOWS), 64) {
-        datapath.run(Hook::Xdp, &frame, 1).expect("the frame runs");
+        datapath.run(Program::Xdp, &frame, 1).expect("the frame runs");
     }
     let counters = datapath.taps.read(0);
     let records = kernel_records(&datapath);
@@ -229,10 +230,10 @@ fn root_a_full_table_loses_no_packet() {
 #[test]
 fn root_a_small_table_fills_the_fallback_and_then_counts_without_flow() {
     const FLOWS: u32 = 20_000;
-    let datapath = load(64, Hook::Xdp);
+    let datapath = load(64, Program::Xdp);
     let frames: Vec<_> = ManyFlows::new(FLOWS, u64::from(FLOWS), 64).collect();
     for frame in &frames {
-        datapath.run(Hook::Xdp, frame, 1).expect("the frame runs");
+        datapath.run(Program::Xdp, frame, 1).expect("the frame runs");
     }
     let counters = datapath.taps.read(0);
     let in_slots: u64 = kernel_records(&datapath).values().map(|totals| totals.packets).sum();
@@ -247,12 +248,12 @@ fn root_a_small_table_fills_the_fallback_and_then_counts_without_flow() {
 #[test]
 fn root_removed_records_make_room_and_nothing_is_lost() {
     const FLOWS: u32 = 3000;
-    let datapath = load(4096, Hook::Xdp);
+    let datapath = load(4096, Program::Xdp);
     let frames: Vec<_> = ManyFlows::new(FLOWS, u64::from(FLOWS), 64).collect();
     let mut evicted = 0;
     for round in 0..5 {
         for frame in &frames {
-            datapath.run(Hook::Xdp, frame, 1).expect("the frame runs");
+            datapath.run(Program::Xdp, frame, 1).expect("the frame runs");
         }
         for index in (round % 2..datapath.narrow.len()).step_by(2) {
             let slot = datapath.narrow.slot(index).expect("inside");
@@ -270,7 +271,7 @@ fn root_removed_records_make_room_and_nothing_is_lost() {
 #[test]
 fn root_two_cpus_on_one_flow_and_a_reader_lose_nothing() {
     const REPEAT: u32 = 2_000_000;
-    let datapath = load(4096, Hook::Xdp);
+    let datapath = load(4096, Program::Xdp);
     let frames = [
         Packet::new(Opcode::RC_RDMA_WRITE_MIDDLE).dest_qp(7).payload_len(1024).build(),
         Packet::new(Opcode::RC_RDMA_WRITE_LAST).dest_qp(7).payload_len(100).build(),
@@ -279,7 +280,9 @@ fn root_two_cpus_on_one_flow_and_a_reader_lose_nothing() {
     thread::scope(|scope| {
         let writers: Vec<_> = frames
             .iter()
-            .map(|frame| scope.spawn(|| datapath.run(Hook::Xdp, frame, REPEAT).expect("it runs")))
+            .map(|frame| {
+                scope.spawn(|| datapath.run(Program::Xdp, frame, REPEAT).expect("it runs"))
+            })
             .collect();
         let reader = scope.spawn(|| {
             let mut last = 0;

@@ -108,6 +108,10 @@ impl GatheredFrame {
         // Hidden, so that the value that is checked is the one that the helper gets; and compared with
         // more than 0, because verifiers before 6.8 learn nothing from "not 0".
         let len = opaque(len);
+        #[expect(
+            clippy::manual_range_contains,
+            reason = "a range becomes one comparison of a difference"
+        )]
         let fits = len >= EtherType::HEADER_LEN && len <= HEADER_BYTES;
         if !fits || load(buffer.cast(), len as u32) != 0 {
             return None;

@@ -22,6 +22,8 @@ mod immdt;
 mod ipv4;
 mod ipv6;
 mod opcode;
+mod opcode_facts;
+mod packet;
 mod parse;
 mod reader;
 mod reason;
@@ -47,10 +49,8 @@ pub use ipv4::Ipv4;
 pub use ipv6::{Ipv6, MAX_EXTENSION_HEADERS};
 pub(crate) use opcode::OpcodeKind;
 pub use opcode::{Opcode, Operation, Transport};
-pub use parse::{
-    AddressFamily, Addresses, Extended, Parsed, RocePacket, RoceVersion, parse_ethernet,
-    parse_network,
-};
+pub use packet::{AddressFamily, Addresses, Extended, Parsed, RocePacket, RoceVersion};
+pub use parse::{parse_ethernet, parse_network};
 pub use reader::{PacketRead, SliceReader};
 pub use reason::ParseReason;
 pub use reth::Reth;

@@ -54,8 +54,15 @@ impl Default for KernelFacts {
 }
 
 impl Program {
+    /// Every program.
+    pub const ALL: [Self; 4] = [Self::XdpFrags, Self::Xdp, Self::TcIngress, Self::TcEgress];
     /// Programs attached to TC.
     pub const TC: [Self; 2] = [Self::TcIngress, Self::TcEgress];
+
+    /// Whether it is attached to TC.
+    pub const fn is_tc(self) -> bool {
+        matches!(self, Self::TcIngress | Self::TcEgress)
+    }
 
     /// Name in the object, and of the filter when attached to `clsact`.
     pub const fn name(self) -> &'static str {

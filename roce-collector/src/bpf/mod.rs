@@ -16,7 +16,7 @@ mod taps;
 pub use attach::{AttachRequest, Attachments, check};
 pub use error::DatapathError;
 pub use object::{Datapath, DatapathOptions};
-pub use run::{Hook, RunResult};
+pub use run::RunResult;
 pub use spill::SpillMap;
 pub use stats::RunStatistics;
 pub use table::FlowTable;
