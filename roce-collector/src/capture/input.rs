@@ -5,13 +5,9 @@ use std::fs::File;
 use std::io::{self, BufReader, Chain, Cursor, Read};
 use std::path::Path;
 
-use flate2::bufread::MultiGzDecoder;
-
 use super::CaptureError;
 use super::error::Fault;
-
-/// RFC 1952: ID1, ID2.
-const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
+use super::gzip::{self, Gzip};
 
 /// Compressed bytes read at a time.
 const GZIP_BUFFER: usize = 64 * 1024;
@@ -22,7 +18,7 @@ type Source = Counted<Chain<Cursor<Vec<u8>>, Box<dyn Read + Send>>>;
 /// The bytes of a capture file, uncompressed.
 pub(super) enum Input {
     Plain(Source),
-    Gzip(Box<MultiGzDecoder<BufReader<Source>>>),
+    Gzip(Box<Gzip<BufReader<Source>>>),
 }
 
 impl Input {
@@ -43,13 +39,13 @@ impl Input {
 
     /// Looks at the first bytes of `source` for the gzip magic.
     pub(super) fn new(mut source: Box<dyn Read + Send>) -> io::Result<Self> {
-        let mut first = Vec::with_capacity(GZIP_MAGIC.len());
-        source.by_ref().take(GZIP_MAGIC.len() as u64).read_to_end(&mut first)?;
-        let gzip = first == GZIP_MAGIC;
+        let mut first = Vec::with_capacity(gzip::MAGIC.len());
+        source.by_ref().take(gzip::MAGIC.len() as u64).read_to_end(&mut first)?;
+        let is_gzip = first == gzip::MAGIC;
         let source = Counted { inner: Cursor::new(first).chain(source), bytes: 0 };
-        Ok(if gzip {
+        Ok(if is_gzip {
             let buffered = BufReader::with_capacity(GZIP_BUFFER, source);
-            Self::Gzip(Box::new(MultiGzDecoder::new(buffered)))
+            Self::Gzip(Box::new(Gzip::new(buffered)))
         } else {
             Self::Plain(source)
         })
@@ -82,7 +78,7 @@ impl Input {
     pub(super) fn bytes_read(&self) -> u64 {
         match self {
             Self::Plain(source) => source.bytes,
-            Self::Gzip(decoder) => decoder.get_ref().get_ref().bytes,
+            Self::Gzip(decoder) => decoder.source().get_ref().bytes,
         }
     }
 }

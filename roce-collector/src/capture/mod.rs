@@ -21,6 +21,7 @@
 //! ```
 
 mod error;
+mod gzip;
 mod input;
 mod link;
 mod order;

@@ -127,6 +127,23 @@ fn a_cut_gzip_file_gives_what_was_unpacked() {
 }
 
 #[test]
+fn a_damaged_gzip_file_gives_every_packet_before_the_damage() {
+    let raw = bytes("derived/hns_scrubbed.pcap");
+    let (whole, _) = read(&raw);
+    for len in [100, 1000, 30_000, raw.len()] {
+        let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
+        encoder.write_all(&raw[..len]).expect("memory");
+        encoder.flush().expect("memory");
+        // The compressor has given out everything; a block of type 3 does not exist.
+        let packed = [&encoder.get_ref()[..], &[0xff; 8]].concat();
+        let (frames, error) = read(&packed);
+        let (expected, _) = read(&raw[..len]);
+        assert_eq!(frames, whole[..expected.len()], "{len}");
+        assert!(matches!(error, Some(CaptureError::Corrupt { .. })), "{len}: {error:?}");
+    }
+}
+
+#[test]
 fn the_message_of_a_cut_file_says_what_was_read() {
     let file = bytes("derived/hns_scrubbed.pcap");
     let error = message(&file[..file.len() - 1]);

@@ -12,9 +12,6 @@ use roce_common::wire::{
 /// A small gzip file can hold gigabytes; this is enough of it.
 const MAX_BYTES: u64 = 1 << 20;
 
-/// RFC 1952: ID1, ID2.
-const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
-
 /// Reads `file` to its end, in one piece and byte by byte.
 ///
 /// # Panics
@@ -22,13 +19,7 @@ const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
 pub(crate) fn exercise(file: &[u8]) {
     let at_once = read(Cursor::new(file.to_vec()).take(MAX_BYTES));
     let in_drops = read(Drops(Cursor::new(file.to_vec())).take(MAX_BYTES));
-    if file.starts_with(&GZIP_MAGIC) && at_once.1.is_some() {
-        // How much comes out before the damage depends on how much is unpacked at a time.
-        assert!(in_drops.1.is_some());
-        assert!(at_once.0.iter().zip(&in_drops.0).all(|(ours, theirs)| ours == theirs));
-    } else {
-        assert_eq!(at_once, in_drops, "the size of reads changes nothing");
-    }
+    assert_eq!(at_once, in_drops, "the size of reads changes nothing");
 }
 
 /// What came out: a line for every frame, and the error if there was one.
