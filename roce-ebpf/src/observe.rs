@@ -218,10 +218,8 @@ pub(crate) fn deferred<'a>() -> Option<&'a Deferred> {
 
 #[inline(always)]
 fn observation(packet: &RocePacket) -> Observation {
-    /// A tick is 256 jiffies: a quarter of a second to two and a half.
-    const TICK_SHIFT: u32 = 8;
     // SAFETY: the helper takes no arguments and always succeeds.
-    Observation::of(packet, (unsafe { bpf_jiffies64() } >> TICK_SHIFT) as u8)
+    Observation::of(packet, (unsafe { bpf_jiffies64() }) as u16)
 }
 
 #[inline(always)]

@@ -15,12 +15,13 @@ pub struct Observation {
     excess_overhead: u32,
     psn: Psn,
     vlan: u32,
+    payload: u32,
     source_port: u16,
     /// NAK counter, or [`NO_NAK`].
     nak: u8,
     /// Value bits of the AETH syndrome: of an RNR NAK its timer code.
     syndrome_value: u8,
-    tick: u8,
+    jiffies: u16,
 }
 
 /// Gives the cold part that belongs to a slot. Called at most once for a packet, and seldom.
@@ -37,22 +38,23 @@ impl<'a> ColdAccess<'a> for &'a mut FlowCold {
 }
 
 impl Observation {
-    /// Takes what matters from a packet that arrived at coarse time `tick`.
+    /// Takes what matters from a packet that arrived at the coarse time `jiffies`.
     #[inline(always)]
-    pub fn of(packet: &RocePacket, tick: u8) -> Self {
+    pub fn of(packet: &RocePacket, jiffies: u16) -> Self {
         Self {
             class: RunClass::of(packet),
             wire_bytes: packet.wire_bytes,
             excess_overhead: RunClass::excess_overhead(packet),
             psn: packet.bth.psn(),
             vlan: packet.vlans.outer_word(),
+            payload: if packet.is_first_fragment { 0 } else { packet.payload_bytes },
             source_port: packet.source_port,
             nak: nak_index(packet),
             syndrome_value: match packet.aeth() {
                 Some(aeth) => aeth.syndrome_byte() & 0x1f,
                 None => 0,
             },
-            tick,
+            jiffies,
         }
     }
 }
@@ -76,9 +78,9 @@ pub fn account<'a, K: FlowKey>(
         rare(slot, seen, marking, cold, is_new_run, is_new_port);
     }
     let bytes = slot.wire_bytes().wrapping_add(seen.wire_bytes as u64);
-    slot.bytes_and_port = bytes << 16 | seen.source_port as u64;
+    slot.bytes_and_class = bytes << RunClass::BITS | seen.class.bits() as u64;
     slot.packets = slot.packets.wrapping_add(1);
-    slot.class_and_tick = seen.class.bits() | (seen.tick as u32) << 24;
+    slot.port_and_time = seen.source_port as u32 | (seen.jiffies as u32) << 16;
     lock.after(seen.psn)
 }
 
@@ -94,7 +96,7 @@ fn rare<K: FlowKey>(
     // No packet has a class of no header bytes, so the class tells even when the counter has wrapped.
     let is_first = slot.run_class().bits() == 0;
     if is_first {
-        cold.first_psn = seen.psn.get();
+        cold.set_first_psn(seen.psn);
     }
     if is_new_run {
         let run: Run = slot.open_run(cold);
@@ -105,7 +107,8 @@ fn rare<K: FlowKey>(
             }
         }
         cold.run_packets = slot.packets;
-        cold.vlan = seen.vlan;
+        cold.set_vlan(seen.vlan);
+        cold.learn_payload(seen.payload, seen.class.opcode().fills_path_mtu());
     }
     if is_new_port && !is_first {
         cold.source_port_changes = cold.source_port_changes.wrapping_add(1);
@@ -113,7 +116,7 @@ fn rare<K: FlowKey>(
     // `NO_NAK` is past the end.
     add(&mut cold.naks, seen.nak as usize, 1);
     if seen.nak == NAK_RNR {
-        cold.rnr_timer_code = seen.syndrome_value as u32;
+        cold.set_rnr_timer_code(seen.syndrome_value);
     }
     cold.header_bytes = cold.header_bytes.wrapping_add(seen.excess_overhead);
 }

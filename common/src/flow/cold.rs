@@ -2,7 +2,9 @@
 
 use super::{OPCODE_COUNTERS, Run, opcode_index};
 use crate::marking::MarkingPolicy;
+use crate::psn::Psn;
 use crate::tap::NAK_COUNTERS;
+use crate::wire::VlanTag;
 use core::hint::black_box;
 
 /// DSCP values a record tells apart; packets with others are summed.
@@ -11,6 +13,16 @@ pub const DSCP_VALUES: usize = 3;
 /// Bit of a DSCP byte that says that it is used.
 const DSCP_USED: u8 = 0x40;
 const DSCP_MASK: u8 = 0x3f;
+
+/// Value of [`FlowCold::vlan`] without a tag; no tag has it, for VLAN 4095 is reserved.
+const NO_VLAN: u16 = u16::MAX;
+
+/// Where [`FlowCold::first_and_codes`] has the timer code of the last RNR NAK, of five bits, and above
+/// it the code of the path MTU, of three.
+const RNR_SHIFT: u32 = 24;
+const MTU_SHIFT: u32 = 29;
+/// Path MTU of code 0 would be this; codes start at 1.
+const HALF_OF_SMALLEST_MTU: u32 = 128;
 
 /// Counters that wrap; user space adds up their differences.
 #[repr(C)]
@@ -21,8 +33,8 @@ pub struct FlowCold {
     pub header_bytes: u32,
     /// Packets of the slot when the open run started.
     pub run_packets: u32,
-    /// First PSN seen.
-    pub first_psn: u32,
+    /// First PSN seen, and two codes above it: [`Self::first_psn`] and its siblings read them.
+    pub first_and_codes: u32,
     /// Packets by opcode; see [`opcode_index`].
     pub opcodes: [u32; OPCODE_COUNTERS],
     /// Packets by ECN codepoint.
@@ -41,14 +53,18 @@ pub struct FlowCold {
     pub wrong_ecn: u32,
     /// Negative acknowledgements; see [`crate::tap::nak_index`].
     pub naks: [u32; NAK_COUNTERS],
-    /// Outer VLAN tag when the last run started; see [`crate::wire::VlanTags::outer_word`].
-    pub vlan: u32,
-    /// Timer code of the last RNR NAK.
-    pub rnr_timer_code: u32,
+    /// Outer VLAN tag when the last run started, or 65535; [`Self::vlan`] reads it.
+    pub vlan: u16,
+    /// Largest payload at the start of a run, in bytes; saturating.
+    pub largest_payload: u16,
     /// Packets with an unexpected DSCP, or data packets that are not ECN-capable, or both.
     pub mismarked: u32,
-    /// Zero: room for the PSN engine.
-    pub reserved: [u32; 2],
+    /// Place of the record's [`crate::sequence::SequenceState`], plus 1; 0 while it has none.
+    pub sequence: u32,
+    /// Record of what answers these requests by ACK, or of the requests that these answer, plus 1; 0 when not known.
+    pub peer: u32,
+    /// Record of the READ responses to these requests, plus 1; 0 when not known.
+    pub responses: u32,
 }
 
 impl FlowCold {
@@ -76,6 +92,70 @@ impl FlowCold {
         }
         if is_wrong_dscp || is_wrong_ecn {
             self.mismarked = self.mismarked.wrapping_add(packets);
+        }
+    }
+
+    /// First PSN seen.
+    #[inline(always)]
+    pub const fn first_psn(&self) -> Psn {
+        Psn::new(self.first_and_codes)
+    }
+
+    /// Timer code of the last RNR NAK; 0 before one.
+    #[inline(always)]
+    pub const fn rnr_timer_code(&self) -> u8 {
+        (self.first_and_codes >> RNR_SHIFT) as u8 & 0x1f
+    }
+
+    /// Path MTU in bytes, learnt from First and Middle packets; 0 while not known.
+    #[inline(always)]
+    pub const fn path_mtu(&self) -> u32 {
+        match self.first_and_codes >> MTU_SHIFT {
+            0 => 0,
+            code => HALF_OF_SMALLEST_MTU << code,
+        }
+    }
+
+    /// Outer VLAN tag when the last run started.
+    pub const fn vlan(&self) -> Option<VlanTag> {
+        if self.vlan == NO_VLAN { None } else { Some(VlanTag(self.vlan)) }
+    }
+
+    #[inline(always)]
+    pub(super) const fn set_first_psn(&mut self, psn: Psn) {
+        self.first_and_codes = self.first_and_codes & !Psn::MAX.get() | psn.get();
+    }
+
+    #[inline(always)]
+    pub(super) const fn set_vlan(&mut self, outer_word: u32) {
+        self.vlan = if outer_word < NO_VLAN as u32 { outer_word as u16 } else { NO_VLAN };
+    }
+
+    #[inline(always)]
+    pub(super) const fn set_rnr_timer_code(&mut self, code: u8) {
+        let rest = self.first_and_codes & !(0x1f << RNR_SHIFT);
+        self.first_and_codes = rest | (code as u32 & 0x1f) << RNR_SHIFT;
+    }
+
+    /// Learns from the payload of a packet that starts a run. Of a message in several packets, all but
+    /// the last are as large as the path MTU allows (IBTA 9.7.2: 256 to 4096 bytes).
+    #[inline(always)]
+    pub(super) const fn learn_payload(&mut self, payload: u32, fills_path_mtu: bool) {
+        if payload > self.largest_payload as u32 {
+            self.largest_payload =
+                if payload > u16::MAX as u32 { u16::MAX } else { payload as u16 };
+        }
+        let code = match payload {
+            256 => 1,
+            512 => 2,
+            1024 => 3,
+            2048 => 4,
+            4096 => 5,
+            _ => return,
+        };
+        if fills_path_mtu {
+            let rest = self.first_and_codes & !(7 << MTU_SHIFT);
+            self.first_and_codes = rest | code << MTU_SHIFT;
         }
     }
 

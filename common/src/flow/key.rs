@@ -4,33 +4,39 @@ use crate::wire::{
     AddressFamily, Addresses, Opcode, OpcodeKind, PacketRead, RocePacket, RoceVersion, Transport,
 };
 
-/// Requests and responses that go to one QP are two PSN sequences.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+/// Requests and answers that go to one QP have PSNs of different sequences.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum PsnSpace {
     /// The sender's own requests.
     Request,
-    /// Answers, with the PSNs of the requests that went the other way.
+    /// READ responses and atomic acknowledges, with the PSNs of the requests that went the other way: of
+    /// one READ, they come without a gap.
     Response,
+    /// ACKs and NAKs, with such PSNs, too: each answers all requests up to its own.
+    Acknowledge,
 }
 
-/// Transport in three bits; never 0, so that no tag is 0.
+/// Transport and PSN space in four bits; never 0, so that no tag is 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
-#[expect(missing_docs, reason = "the names are those of Transport")]
-pub enum TransportCode {
+enum RecordKind {
     Rc = 1,
     Uc = 2,
     Ud = 3,
     Cnp = 4,
     Xrc = 5,
     Other = 6,
+    RcResponse = 7,
+    XrcResponse = 8,
+    RcAcknowledge = 9,
+    XrcAcknowledge = 10,
 }
 
-/// The byte beside the QP number in a key: tap, PSN space and transport.
+/// The byte beside the QP number in a key: what the record is of.
 ///
 /// ```text
-/// 7 6 5 4 | 3     | 2 1 0
-/// tap     | space | transport
+/// 7 6 5 4 | 3 2 1 0
+/// tap     | transport and PSN space
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct RecordTag(u8);
@@ -152,22 +158,27 @@ impl RecordTag {
     pub fn new(tap: u8, opcode: Opcode) -> Self {
         let at_tap_0 = match AT_TAP_0.get(opcode.0 as usize) {
             Some(tag) => *tag,
-            None => TransportCode::Other as u8,
+            None => RecordKind::Other as u8,
         };
         Self(tap << 4 | at_tap_0)
     }
 
     const fn at_tap_0(opcode: Opcode) -> u8 {
-        let transport = match opcode.transport() {
-            Transport::Rc => TransportCode::Rc,
-            Transport::Uc => TransportCode::Uc,
-            Transport::Ud => TransportCode::Ud,
-            Transport::Cnp => TransportCode::Cnp,
-            Transport::Xrc => TransportCode::Xrc,
-            Transport::Rd | Transport::Manufacturer => TransportCode::Other,
+        let is_acknowledge = matches!(opcode.classify(), OpcodeKind::Acknowledge);
+        let is_response = matches!(opcode.classify(), OpcodeKind::Response);
+        let kind = match opcode.transport() {
+            Transport::Rc if is_acknowledge => RecordKind::RcAcknowledge,
+            Transport::Rc if is_response => RecordKind::RcResponse,
+            Transport::Rc => RecordKind::Rc,
+            Transport::Uc => RecordKind::Uc,
+            Transport::Ud => RecordKind::Ud,
+            Transport::Cnp => RecordKind::Cnp,
+            Transport::Xrc if is_acknowledge => RecordKind::XrcAcknowledge,
+            Transport::Xrc if is_response => RecordKind::XrcResponse,
+            Transport::Xrc => RecordKind::Xrc,
+            Transport::Rd | Transport::Manufacturer => RecordKind::Other,
         };
-        let space = if matches!(opcode.classify(), OpcodeKind::Response) { 1 << 3 } else { 0 };
-        space | transport as u8
+        kind as u8
     }
 
     /// The tag in `tagged_qp`, if that is the word of a taken slot.
@@ -184,20 +195,29 @@ impl RecordTag {
     }
 
     /// The PSN space.
+    #[inline(always)]
     pub const fn space(self) -> PsnSpace {
-        if self.0 & 1 << 3 == 0 { PsnSpace::Request } else { PsnSpace::Response }
+        match self.kind() {
+            7 | 8 => PsnSpace::Response,
+            9 | 10 => PsnSpace::Acknowledge,
+            _ => PsnSpace::Request,
+        }
     }
 
     /// The transport; opcodes that no standard defines are [`Transport::Manufacturer`].
     pub const fn transport(self) -> Transport {
-        match self.0 & 7 {
-            1 => Transport::Rc,
+        match self.kind() {
+            1 | 7 | 9 => Transport::Rc,
             2 => Transport::Uc,
             3 => Transport::Ud,
             4 => Transport::Cnp,
-            5 => Transport::Xrc,
+            5 | 8 | 10 => Transport::Xrc,
             _ => Transport::Manufacturer,
         }
+    }
+
+    const fn kind(self) -> u8 {
+        self.0 & 0x0f
     }
 
     #[inline(always)]
@@ -327,7 +347,10 @@ mod tests {
                 let tag = RecordTag::new(tap, Opcode(code));
                 assert_ne!(tag.0, 0);
                 assert_eq!(tag.tap(), tap);
-                assert_eq!(tag.space() == PsnSpace::Response, Opcode(code).is_response());
+                assert_eq!(tag.space() != PsnSpace::Request, Opcode(code).is_response());
+                let is_acknowledge = Opcode(code).is_acknowledge();
+                assert_eq!(tag.space() == PsnSpace::Acknowledge, is_acknowledge);
+                assert!(!Opcode(code).is_defined() || tag.transport() == Opcode(code).transport());
             }
         }
         assert_eq!(RecordTag::new(3, Opcode(0xa6)).transport(), Transport::Xrc);

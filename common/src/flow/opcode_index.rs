@@ -35,7 +35,7 @@ const fn counter(opcode: Opcode) -> u8 {
     match opcode.classify() {
         OpcodeKind::Unknown => UNKNOWN as u8,
         OpcodeKind::Cnp => 0,
-        OpcodeKind::Response => operation - FIRST_RESPONSE,
+        OpcodeKind::Response | OpcodeKind::Acknowledge => operation - FIRST_RESPONSE,
         OpcodeKind::Request => match operation {
             0x00..=0x0c => operation,
             0x13 | 0x14 => operation - 0x13 + 13,
@@ -68,7 +68,9 @@ pub fn opcode_of_index(index: usize, tag: RecordTag) -> Option<Opcode> {
     };
     let operation = match tag.space() {
         PsnSpace::Request => *REQUESTS.get(index)?,
-        PsnSpace::Response => (index < RESPONSES).then(|| FIRST_RESPONSE + index as u8)?,
+        PsnSpace::Response | PsnSpace::Acknowledge => {
+            (index < RESPONSES).then(|| FIRST_RESPONSE + index as u8)?
+        }
     };
     Some(Opcode(group | operation))
 }

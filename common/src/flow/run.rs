@@ -20,7 +20,8 @@ pub struct Run {
 
 impl RunClass {
     /// Bits that a class takes.
-    pub const MASK: u32 = 0x00ff_ffff;
+    pub const BITS: u32 = 24;
+    const MASK: u32 = (1 << Self::BITS) - 1;
     /// Largest header length that fits; longer ones need [`Self::excess_overhead`].
     const MAX_OVERHEAD: u32 = 0xff;
 

@@ -13,20 +13,23 @@ use crate::psn::Psn;
 pub struct FlowSlot<K> {
     /// Identity.
     pub key: K,
-    /// Lock bit, PSN flags and highest PSN; see [`SlotLock`].
+    /// Lock bit and PSN state; see [`SlotLock`].
     pub lock: u32,
-    /// Bytes on the wire in the upper 48 bits, which wrap, and the last UDP source port in the lower 16.
-    pub bytes_and_port: u64,
+    /// Bytes on the wire in the upper 40 bits, which wrap, and [`RunClass`] of the open run below.
+    pub bytes_and_class: u64,
     /// Packets, wrapping.
     pub packets: u32,
-    /// [`RunClass`] of the open run in the lower 24 bits, coarse time of the last packet above.
-    pub class_and_tick: u32,
+    /// UDP source port of the last packet in the lower half, and its coarse time in the upper one.
+    pub port_and_time: u32,
 }
 
 /// Slot of the IPv4 table: half a cache line.
 pub type NarrowSlot = FlowSlot<NarrowKey>;
 /// Slot of the table for IPv6, UD and `RoCEv1`: one cache line.
 pub type WideSlot = FlowSlot<WideKey>;
+
+/// Bits that a slot has for the bytes on the wire: enough for ten seconds at 800 Gb/s.
+pub const WIRE_BYTES_BITS: u32 = u64::BITS - RunClass::BITS;
 
 /// The word that guards a slot and holds its PSN state.
 ///
@@ -69,28 +72,33 @@ impl SlotLock {
 }
 
 impl<K: FlowKey> FlowSlot<K> {
-    /// Bytes on the wire, modulo 2^48.
+    /// Bytes on the wire, modulo 2^[`WIRE_BYTES_BITS`].
     #[inline(always)]
     pub const fn wire_bytes(&self) -> u64 {
-        self.bytes_and_port >> 16
+        self.bytes_and_class >> RunClass::BITS
     }
 
     /// Last UDP source port.
     #[inline(always)]
     pub const fn source_port(&self) -> u16 {
-        self.bytes_and_port as u16
+        self.port_and_time as u16
     }
 
     /// Class of the open run.
     #[inline(always)]
     pub const fn run_class(&self) -> RunClass {
-        RunClass::from_bits(self.class_and_tick)
+        RunClass::from_bits(self.bytes_and_class as u32)
     }
 
-    /// Coarse time of the last packet, in 256 steps.
+    /// Time of the last packet in jiffies, wrapping.
     #[inline(always)]
-    pub const fn tick(&self) -> u8 {
-        (self.class_and_tick >> 24) as u8
+    pub const fn jiffies(&self) -> u16 {
+        (self.port_and_time >> 16) as u16
+    }
+
+    /// A taken slot that has counted nothing.
+    pub const fn new(key: K) -> Self {
+        Self { key, lock: 0, bytes_and_class: 0, packets: 0, port_and_time: 0 }
     }
 
     /// Packets that are counted here but not yet booked in `cold`.

@@ -32,6 +32,11 @@ impl Sequence<'_> {
         self.note_trouble();
     }
 
+    /// The responder answered the request with `psn` by an ACK: there is no READ response with that PSN.
+    pub fn note_answered(&mut self, psn: Psn) {
+        self.totals.acknowledged = psn.get() | VALID;
+    }
+
     /// The peer got a packet out of order and waits for `psn`. A READ asked for again says the same of
     /// the responses.
     pub fn note_nak(&mut self, psn: Psn) {

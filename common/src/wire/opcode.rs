@@ -63,7 +63,9 @@ pub enum Operation {
 /// Which way a packet goes, decided at compile time for tables over all opcodes.
 pub(crate) enum OpcodeKind {
     Request,
+    /// READ response or atomic acknowledge.
     Response,
+    Acknowledge,
     Cnp,
     Unknown,
 }
@@ -98,6 +100,12 @@ impl Opcode {
     #[inline(always)]
     pub fn is_acknowledge(self) -> bool {
         self.has(Facts::ACKNOWLEDGE)
+    }
+
+    /// Whether the packet is followed by more of its message, so that it is as large as the path MTU.
+    #[inline(always)]
+    pub fn fills_path_mtu(self) -> bool {
+        self.is_defined() && self.is_one_of(operations::FULL)
     }
 
     /// Whether the opcode byte is one that a standard defines.
@@ -192,6 +200,8 @@ impl Opcode {
             OpcodeKind::Unknown
         } else if self.0 == Self::CNP.0 {
             OpcodeKind::Cnp
+        } else if flags & Facts::ACKNOWLEDGE != 0 {
+            OpcodeKind::Acknowledge
         } else if flags & Facts::RESPONSE != 0 {
             OpcodeKind::Response
         } else {

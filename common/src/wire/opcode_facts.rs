@@ -29,6 +29,7 @@ pub(super) mod operations {
     pub(in crate::wire) const RESPONSE: u32 = set(&[0x0d, 0x0e, 0x0f, 0x10, 0x11, 0x12]);
     pub(in crate::wire) const ACKNOWLEDGE: u32 = set(&[0x11]);
     pub(in crate::wire) const RC: u32 = 0x001f_ffff | set(&[0x16, 0x17, 0x1c, 0x1d]);
+    pub(in crate::wire) const FULL: u32 = set(&[0x00, 0x01, 0x06, 0x07, 0x0d, 0x0e]);
     pub(in crate::wire) const PLACEMENT: u32 = set(&[0x1c, 0x1d]);
     pub(in crate::wire) const UC: u32 = 0x0000_0fff;
     pub(in crate::wire) const UD: u32 = set(&[0x04, 0x05]);

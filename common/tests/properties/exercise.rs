@@ -112,7 +112,7 @@ fn records(frame: &[u8], packet: &RocePacket) {
 }
 
 fn account_twice<K: FlowKey>(key: K, packet: &RocePacket) {
-    let mut slot = FlowSlot { key, lock: 0, bytes_and_port: 0, packets: 0, class_and_tick: 0 };
+    let mut slot = FlowSlot::new(key);
     let mut cold = FlowCold::default();
     let policy = MarkingPolicy::DEFAULT;
     for tick in 0..2 {

@@ -67,8 +67,8 @@ impl<K: FlowKey> FlowTable<K> {
             if !SlotLock(before.lock).is_locked()
                 && before.lock == after.lock
                 && before.packets == after.packets
-                && before.bytes_and_port == after.bytes_and_port
-                && before.class_and_tick == after.class_and_tick
+                && before.bytes_and_class == after.bytes_and_class
+                && before.port_and_time == after.port_and_time
                 && before.key.is_same(&after.key)
             {
                 return Some((after, cold));
@@ -156,9 +156,9 @@ impl<K: FlowKey> Guard<'_, K> {
         let Some(slot) = self.table.slots.pointer(self.index) else { return };
         // SAFETY: the pointer is valid and aligned, and the lock is held, so that nobody else writes.
         unsafe {
-            addr_of_mut!((*slot).bytes_and_port).write_volatile(0);
+            addr_of_mut!((*slot).bytes_and_class).write_volatile(0);
             addr_of_mut!((*slot).packets).write_volatile(0);
-            addr_of_mut!((*slot).class_and_tick).write_volatile(0);
+            addr_of_mut!((*slot).port_and_time).write_volatile(0);
         }
         self.table.write_key(self.index, word);
         self.after = 0;

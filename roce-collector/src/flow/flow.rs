@@ -62,9 +62,7 @@ impl<'a> Flow<'a> {
         }
         let mut flows: Vec<_> = flows.into_values().collect();
         for flow in &mut flows {
-            flow.records.sort_by_key(|(tag, _)| {
-                (tag.transport() == Transport::Cnp, tag.space() == PsnSpace::Response)
-            });
+            flow.records.sort_by_key(|(tag, _)| (tag.transport() == Transport::Cnp, tag.space()));
         }
         flows.sort_unstable_by_key(|flow| flow.id.order());
         flows
@@ -91,7 +89,7 @@ impl<'a> Flow<'a> {
             .map(|(_, totals)| totals)
     }
 
-    /// The record of responses to the peer's requests.
+    /// The record of READ responses and atomic acknowledges to the peer's requests.
     pub fn responses(&self) -> Option<&'a RecordTotals> {
         self.records().find(|(tag, _)| tag.space() == PsnSpace::Response).map(|(_, totals)| totals)
     }

@@ -11,7 +11,7 @@ use roce_common::psn::Psn;
 pub struct RecordSnapshot {
     /// Packets, modulo 2^32.
     pub(super) packets: u32,
-    /// Bytes on the wire, modulo 2^48.
+    /// Bytes on the wire, modulo 2^[`roce_common::flow::WIRE_BYTES_BITS`].
     pub(super) wire_bytes: u64,
     pub(super) source_port: u16,
     pub(super) highest_psn: Option<Psn>,

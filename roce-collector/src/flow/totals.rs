@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use roce_common::flow::{
-    DSCP_VALUES, FlowCold, FlowKey, OPCODE_COUNTERS, SpillCount, SpillKey, opcode_index,
+    DSCP_VALUES, FlowCold, FlowKey, OPCODE_COUNTERS, SpillCount, SpillKey, WIRE_BYTES_BITS,
+    opcode_index,
 };
 use roce_common::marking::MarkingPolicy;
 use roce_common::psn::Psn;
@@ -85,7 +86,7 @@ impl RecordTotals {
         let FlowCold {
             header_bytes: _,
             run_packets: _,
-            first_psn,
+            first_and_codes: _,
             opcodes,
             ecn,
             dscp,
@@ -96,9 +97,11 @@ impl RecordTotals {
             wrong_ecn,
             mismarked,
             naks,
-            vlan,
-            rnr_timer_code,
-            reserved: _,
+            vlan: _,
+            largest_payload: _,
+            sequence: _,
+            peer: _,
+            responses: _,
         } = now;
         add_differences(&mut self.opcodes, &before.opcodes, opcodes);
         add_differences(&mut self.ecn, &before.ecn, ecn);
@@ -121,13 +124,15 @@ impl RecordTotals {
             *total += u64::from(new.wrapping_sub(old));
         }
         if has_psn && self.first_psn.is_none() {
-            self.first_psn = Some(Psn::new(*first_psn));
+            self.first_psn = Some(now.first_psn());
         }
         if self.naks[usize::from(NAK_RNR)] != 0 {
-            self.rnr_timer_code = Some(*rnr_timer_code as u8);
+            self.rnr_timer_code = Some(now.rnr_timer_code());
         }
-        // Tags have 16 bits; what is larger stands for none.
-        self.vlan = u16::try_from(*vlan).ok().map(VlanTag);
+        self.vlan = now.vlan();
+        if now.path_mtu() != 0 {
+            self.path_mtu = Some(now.path_mtu());
+        }
     }
 
     /// Adds packets that found no place in their slot; `count` is what came since the last time.
@@ -163,8 +168,7 @@ impl RecordTotals {
     }
 }
 
-/// Slots keep the lower 48 bits of the bytes on the wire.
-const WIRE_BYTES_MASK: u64 = (1 << 48) - 1;
+const WIRE_BYTES_MASK: u64 = (1 << WIRE_BYTES_BITS) - 1;
 
 fn add_differences(totals: &mut [u64], before: &[u32], now: &[u32]) {
     for ((total, old), new) in totals.iter_mut().zip(before).zip(now) {

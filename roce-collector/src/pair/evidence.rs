@@ -77,7 +77,7 @@ impl Pairing {
         if answers.hits == 0 {
             return None; // the requests' side of the same pair
         }
-        let requests = self.records.get(answers.peer?)?;
+        let requests = self.records.get(answers.requests?)?;
         let (one, other) = (end(&answers.key?)?, end(&requests.key?)?);
         let mut evidence = Vec::new();
         let mut doubt = 1.0;

@@ -9,7 +9,7 @@ mod evidence;
 
 use std::collections::HashMap;
 
-use roce_common::flow::{FlowKey, PsnSpace, WideKey};
+use roce_common::flow::{FlowKey, PsnSpace, RecordTag, WideKey};
 use roce_common::psn::Psn;
 use roce_common::sequence::SequenceWord;
 use roce_common::wire::RocePacket;
@@ -49,8 +49,12 @@ pub struct Pairing {
 struct Record {
     key: Option<WideKey>,
     source_port: u16,
-    /// The record of the other space and direction.
-    peer: Option<usize>,
+    /// Of answers, the record of the requests.
+    requests: Option<usize>,
+    /// Of requests, the record of the READ responses.
+    responses: Option<usize>,
+    /// And of the ACKs.
+    acknowledges: Option<usize>,
     by_cm: bool,
     same_port: bool,
     hits: u32,
@@ -58,8 +62,8 @@ struct Record {
 }
 
 impl Pairing {
-    /// Takes an RC or XRC packet of the record `index`, and says which record holds what it answers or
-    /// what answers it. `word` gives the PSN state of a record.
+    /// Takes an RC or XRC packet of the record `index`. Of an answer, the record of the requests; of a
+    /// request, that of the READ responses. `word` gives the PSN state of a record.
     pub fn packet(
         &mut self,
         index: usize,
@@ -70,12 +74,12 @@ impl Pairing {
         if self.records.len() <= index {
             self.records.resize_with(index + 1, Record::default);
         }
-        let is_response = key.tag()?.space() == PsnSpace::Response;
+        let is_answer = key.tag()?.space() != PsnSpace::Request;
         if self.records[index].key.is_none() {
             self.records[index].key = Some(*key);
             let to = Qp { host: key.destination, number: key.dest_qp() };
             self.to.entry(to).or_default().push(index);
-            if !is_response {
+            if !is_answer {
                 let between = self.requests.entry((key.source, key.destination)).or_default();
                 between.push(index);
                 let port = (key.source, key.destination, packet.source_port);
@@ -83,11 +87,11 @@ impl Pairing {
             }
         }
         self.records[index].source_port = packet.source_port;
-        if !is_response {
-            return self.records[index].peer;
+        if !is_answer {
+            return self.records[index].responses;
         }
         let psn = packet.bth.psn();
-        match self.records[index].peer {
+        match self.records[index].requests {
             None => self.find(index, key, psn, &word),
             Some(peer) => self.check(index, peer, psn, &word),
         }
@@ -120,10 +124,11 @@ impl Pairing {
             }
         };
         let &[peer] = &fitting[..] else { return None };
-        self.records[peer].peer = Some(index);
+        *self.records[peer].answers_like(key)? = Some(index);
         let same_port = self.records[peer].source_port == port && port != 0;
         let record = &mut self.records[index];
-        (record.peer, record.by_cm, record.same_port) = (Some(peer), named.is_some(), same_port);
+        (record.requests, record.by_cm, record.same_port) =
+            (Some(peer), named.is_some(), same_port);
         (record.hits, record.misses) = (1, 0);
         Some(peer)
     }
@@ -140,7 +145,12 @@ impl Pairing {
         let latest = candidates.into_iter().flat_map(|all| all.iter().rev().take(MAX_CANDIDATES));
         let fits = |&candidate: &usize| {
             let record = &self.records[candidate];
-            record.peer.is_none()
+            let is_free = match key.tag().map(RecordTag::space) {
+                Some(PsnSpace::Response) => record.responses.is_none(),
+                Some(PsnSpace::Acknowledge) => record.acknowledges.is_none(),
+                Some(PsnSpace::Request) | None => false,
+            };
+            is_free
                 && record.key.is_some_and(|request| is_request_of(&request, key))
                 && is_outstanding(word(candidate), psn)
         };
@@ -161,8 +171,7 @@ impl Pairing {
         }
         record.misses = record.misses.saturating_add(1);
         if record.misses > MAX_MISSES && record.misses > record.hits / 16 && !record.by_cm {
-            record.peer = None;
-            self.records[peer].peer = None;
+            self.separate(index);
             return None;
         }
         Some(peer)
@@ -174,16 +183,42 @@ impl Pairing {
         let Some(new) = self.connections.datagram(key, packet, frame) else { return Vec::new() };
         let restarted = self.to.get(&new).cloned().unwrap_or_default();
         for &index in &restarted {
-            if let Some(peer) = self.records[index].peer.take() {
-                self.records[peer].peer = None;
-            }
+            self.separate(index);
         }
         restarted
     }
 
-    /// The record of the other space and direction.
-    pub fn peer_of(&self, index: usize) -> Option<usize> {
-        self.records.get(index)?.peer
+    /// Forgets the peers of a record.
+    fn separate(&mut self, index: usize) {
+        let record = &mut self.records[index];
+        let peers = [record.requests.take(), record.responses.take(), record.acknowledges.take()];
+        for peer in peers.into_iter().flatten() {
+            let peer = &mut self.records[peer];
+            for link in [&mut peer.requests, &mut peer.responses, &mut peer.acknowledges] {
+                *link = link.filter(|other| *other != index);
+            }
+        }
+    }
+
+    /// Of an answer, the record of the requests.
+    pub fn requests_of(&self, index: usize) -> Option<usize> {
+        self.records.get(index)?.requests
+    }
+
+    /// Of requests, the record of the READ responses.
+    pub fn responses_to(&self, index: usize) -> Option<usize> {
+        self.records.get(index)?.responses
+    }
+}
+
+impl Record {
+    /// Where a record of requests names the one of answers with this key.
+    fn answers_like(&mut self, answer: &WideKey) -> Option<&mut Option<usize>> {
+        match answer.tag()?.space() {
+            PsnSpace::Request => None,
+            PsnSpace::Response => Some(&mut self.responses),
+            PsnSpace::Acknowledge => Some(&mut self.acknowledges),
+        }
     }
 }
 

@@ -175,6 +175,12 @@ impl Sequences {
             _ => return,
         }
         record.update_counts();
+        if kind == SequenceKind::Acknowledge
+            && let Some(responses) = self.pairing.responses_to(peer)
+            && let Some(responses) = self.records.get_mut(responses)
+        {
+            responses.sequence().note_answered(psn);
+        }
     }
 
     fn restart(&mut self, records: usize) {
@@ -192,7 +198,8 @@ impl Sequences {
         }
         let mtu = |index: usize| self.records.get(index).map_or(0, |record| record.path_mtu);
         let outcome = |(index, record): (usize, &RecordSequence)| {
-            let peer = self.pairing.peer_of(index).map_or(0, mtu);
+            let peer = self.pairing.requests_of(index).or(self.pairing.responses_to(index));
+            let peer = peer.map_or(0, mtu);
             let path_mtu = record.path_mtu.max(peer);
             RecordOutcome {
                 counts: record.word.is_known().then_some(record.counts),

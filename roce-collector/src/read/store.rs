@@ -117,9 +117,7 @@ impl FlowStore {
         if let Entry::Vacant(vacant) = self.index.entry(hash, is_key, hash_of) {
             vacant.insert(new);
         }
-        let empty =
-            FlowSlot { key: *key, lock: 0, bytes_and_port: 0, packets: 0, class_and_tick: 0 };
-        self.slots.push(empty);
+        self.slots.push(FlowSlot::new(*key));
         self.cold.push(FlowCold::default());
         self.last_seen.push(None);
         Some(new as usize)

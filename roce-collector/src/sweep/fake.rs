@@ -55,8 +55,8 @@ impl<K: FlowKey> FakeTable<K> {
                 None => return false,
             },
         };
-        let empty = FlowSlot { key, lock: 0, bytes_and_port: 0, packets: 0, class_and_tick: 0 };
-        let (slot, cold) = records[place].get_or_insert((empty, FlowCold::default()));
+        let empty = (FlowSlot::new(key), FlowCold::default());
+        let (slot, cold) = records[place].get_or_insert(empty);
         let lock = SlotLock(slot.lock);
         let seen = Observation::of(packet, 0);
         slot.lock = account(slot, lock, &seen, &MarkingPolicy::DEFAULT, cold).0;
@@ -74,13 +74,7 @@ impl<K: FlowKey> RecordSource<K> for FakeTable<K> {
     }
 
     fn slot(&self, index: usize) -> Option<FlowSlot<K>> {
-        let vacant = FlowSlot {
-            key: K::vacant(K::REMOVED),
-            lock: 0,
-            bytes_and_port: 0,
-            packets: 0,
-            class_and_tick: 0,
-        };
+        let vacant = FlowSlot::new(K::vacant(K::REMOVED));
         self.records.borrow().get(index).map(|record| record.map_or(vacant, |(slot, _)| slot))
     }
 

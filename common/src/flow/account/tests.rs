@@ -32,7 +32,7 @@ fn packet(opcode: u8, tos: u8, payload: u32, port: u16) -> RocePacket {
 
 fn empty_slot() -> NarrowSlot {
     let key = NarrowKey { source: 1, destination: 2, tagged_qp: 0x0100_0009 };
-    NarrowSlot { key, lock: 0, bytes_and_port: 0, packets: 0, class_and_tick: 0 }
+    NarrowSlot::new(key)
 }
 
 /// Plays packets into a record and closes its open run.
@@ -112,7 +112,7 @@ fn differences_survive_the_wrap_of_the_slot_counters() {
     let data = Observation::of(&packet(7, 106, 1024, 1), 0);
     account(&mut slot, SlotLock(0), &data, &MarkingPolicy::DEFAULT, &mut cold);
     slot.packets = u32::MAX;
-    slot.bytes_and_port |= u64::MAX << 16;
+    slot.bytes_and_class |= u64::MAX << RunClass::BITS;
     for _ in 0..3 {
         account(&mut slot, SlotLock(0), &data, &MarkingPolicy::DEFAULT, &mut cold);
     }
@@ -120,5 +120,5 @@ fn differences_survive_the_wrap_of_the_slot_counters() {
     account(&mut slot, SlotLock(0), &other, &MarkingPolicy::DEFAULT, &mut cold);
     assert_eq!(slot.packets, 3);
     assert_eq!(cold.opcodes[7], 2, "2^32 + 2 packets of one run");
-    assert_eq!(slot.wire_bytes(), 4 * (1024 + 58) - 1, "modulo 2^48");
+    assert_eq!(slot.wire_bytes(), 4 * (1024 + 58) - 1, "modulo 2^40");
 }

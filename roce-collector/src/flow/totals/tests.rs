@@ -2,7 +2,7 @@
 
 use super::*;
 use proptest::prelude::*;
-use roce_common::flow::{NarrowKey, NarrowSlot, Observation, SlotLock, WideKey, account};
+use roce_common::flow::{NarrowKey, NarrowSlot, Observation, RunClass, SlotLock, WideKey, account};
 use roce_common::tap::NAK_UNKNOWN;
 use roce_common::wire::{Parsed, RocePacket, SliceReader, parse_ethernet};
 use roce_testkit::packet::{self, Ecn, Packet};
@@ -111,6 +111,13 @@ fn plain_count(samples: &[Sample]) -> RecordTotals {
         .iter()
         .map(|packet| packet.bth.psn())
         .reduce(|highest, psn| if psn.is_after(highest) { psn } else { highest });
+    let starts_run =
+        |at: usize| at == 0 || RunClass::of(&packets[at - 1]) != RunClass::of(&packets[at]);
+    let sizes = [256, 512, 1024, 2048, 4096];
+    count.path_mtu = (0..packets.len())
+        .filter(|at| starts_run(*at) && packets[*at].bth.opcode().fills_path_mtu())
+        .map(|at| packets[at].payload_bytes)
+        .rfind(|payload| sizes.contains(payload));
     count.source_port = packets.last().map(|packet| packet.source_port);
     count.vlan = samples.last().and_then(vlan);
     count
@@ -125,7 +132,7 @@ fn vlan(sample: &Sample) -> Option<VlanTag> {
 
 fn empty() -> (NarrowSlot, FlowCold) {
     let key = NarrowKey { source: 1, destination: 2, tagged_qp: 0x0900_0000 | DEST_QP };
-    let slot = NarrowSlot { key, lock: 0, bytes_and_port: 0, packets: 0, class_and_tick: 0 };
+    let slot = NarrowSlot::new(key);
     (slot, FlowCold::default())
 }
 
@@ -134,11 +141,12 @@ fn about_to_wrap(first: &RocePacket) -> (NarrowSlot, FlowCold) {
     const NEAR: u32 = u32::MAX - 20;
     let (mut slot, cold) = empty();
     slot.packets = NEAR;
-    slot.bytes_and_port = (u64::MAX - 5000) << 16 | u64::from(first.source_port);
+    slot.bytes_and_class = (u64::MAX - 5000) << RunClass::BITS;
+    slot.port_and_time = u32::from(first.source_port);
     let cold = FlowCold {
         header_bytes: NEAR,
         run_packets: NEAR,
-        first_psn: first.bth.psn().get(),
+        first_and_codes: first.bth.psn().get(),
         opcodes: [NEAR; OPCODE_COUNTERS],
         ecn: [NEAR; 4],
         dscp: [NEAR; DSCP_VALUES + 1],
@@ -216,6 +224,7 @@ proptest! {
             source_port_changes: 0,
             rnr_timer_code: None,
             vlan: None,
+            path_mtu: None,
             first_psn: None,
             highest_psn: None,
             source_port: None,
