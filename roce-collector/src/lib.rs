@@ -9,6 +9,7 @@ pub mod export;
 pub mod flow;
 pub mod host;
 pub mod http;
+pub mod inventory;
 pub mod live;
 pub mod pair;
 pub mod read;
