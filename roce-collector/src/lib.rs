@@ -14,3 +14,4 @@ pub mod live;
 pub mod pair;
 pub mod read;
 pub mod sweep;
+pub mod timeline;

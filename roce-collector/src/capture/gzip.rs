@@ -117,9 +117,8 @@ impl<R: BufRead> Gzip<R> {
             Ok(Status::StreamEnd) => self.place = Place::Trailer,
             Ok(Status::Ok | Status::BufError) if taken + given > 0 => {}
             Ok(_) if is_end => return Err(io::ErrorKind::UnexpectedEof.into()),
-            Ok(_) => return Err(damaged()),
             Err(_) if given > 0 => self.is_damaged = true,
-            Err(_) => return Err(damaged()),
+            Ok(_) | Err(_) => return Err(damaged()),
         }
         Ok(given)
     }

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Flow, SequenceReport};
 use crate::capture::Timestamp;
+use crate::timeline::Entry;
 
 /// A flow. What is not known is `null` or left out, never 0.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -79,6 +80,9 @@ pub struct FlowReport {
     pub pmtu: Option<u32>,
     /// When the last packet was seen.
     pub last_seen: Option<Timestamp>,
+    /// What happened to it, where that was asked for and its pair is not known: a pair has its own.
+    #[serde(default, skip_deserializing, skip_serializing_if = "Option::is_none")]
+    pub timeline: Option<Vec<Entry>>,
 }
 
 /// PSNs of requests.
@@ -174,6 +178,7 @@ impl FlowReport {
             rtt_us: None,
             pmtu: flow.records().filter_map(|(_, totals)| totals.path_mtu).max(),
             last_seen: flow.last_seen,
+            timeline: None,
         }
     }
 

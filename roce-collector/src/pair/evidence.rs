@@ -3,11 +3,13 @@
 use std::collections::HashMap;
 use std::net::IpAddr;
 
-use roce_common::flow::WideKey;
+use roce_common::flow::{FlowKey, WideKey};
 use serde::Serialize;
 
-use super::{Pairing, Record};
+use super::{Pairing, Qp, Record};
+use crate::capture::Timestamp;
 use crate::flow::FlowId;
+use crate::timeline::Entry;
 
 /// One end of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -29,6 +31,15 @@ pub struct QpPair {
     pub confidence: f64,
     /// Why.
     pub evidence: Vec<String>,
+    /// When the connection came up, where connection manager messages say so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub opened: Option<Timestamp>,
+    /// When one side began to end it, or refused it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub closed: Option<Timestamp>,
+    /// What happened to it, where that was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub timeline: Option<Vec<Entry>>,
 }
 
 /// Source QPs of flows, from pairs that are likely.
@@ -93,8 +104,28 @@ impl Pairing {
             evidence.push(format!("both send from UDP port {}", answers.source_port));
             doubt *= 0.5;
         }
+        let between = (requests.key?.source, requests.key?.destination);
+        if self.requests.get(&between).is_some_and(|all| all.len() == 1) {
+            evidence.push("no other QP asked anything that way".to_owned());
+            doubt *= 0.5;
+        }
+        let life = answers.key.and_then(|key| {
+            self.connections.life_of(Qp { host: key.destination, number: key.dest_qp() })
+        });
+        let life = life.unwrap_or_default();
+        if life.connections > 1 {
+            evidence.push(format!("the QP number was used for {} connections", life.connections));
+        }
         let confidence = ((1.0 - doubt) * 100.0).round() / 100.0;
-        Some(QpPair { a: one.min(other), b: one.max(other), confidence, evidence })
+        Some(QpPair {
+            a: one.min(other),
+            b: one.max(other),
+            confidence,
+            evidence,
+            opened: life.opened,
+            closed: life.closed,
+            timeline: None,
+        })
     }
 }
 

@@ -14,6 +14,10 @@ use roce_common::psn::Psn;
 use roce_common::sequence::SequenceWord;
 use roce_common::wire::RocePacket;
 
+use crate::capture::Timestamp;
+use crate::timeline::Moment;
+
+pub use cm::CmEvent;
 use cm::Connections;
 pub use evidence::{QpEnd, QpPair, SourceQps};
 
@@ -179,8 +183,16 @@ impl Pairing {
 
     /// Takes a UD packet or another without an order. Of a connection request or reply, the records
     /// whose QP starts anew.
-    pub fn datagram(&mut self, key: &WideKey, packet: &RocePacket, frame: &[u8]) -> Vec<usize> {
-        let Some(new) = self.connections.datagram(key, packet, frame) else { return Vec::new() };
+    pub fn datagram(
+        &mut self,
+        key: &WideKey,
+        packet: &RocePacket,
+        frame: &[u8],
+        moment: Moment,
+    ) -> Vec<usize> {
+        let Some(new) = self.connections.datagram(key, packet, frame, moment) else {
+            return Vec::new();
+        };
         let restarted = self.to.get(&new).cloned().unwrap_or_default();
         for &index in &restarted {
             self.separate(index);
@@ -198,6 +210,26 @@ impl Pairing {
                 *link = link.filter(|other| *other != index);
             }
         }
+    }
+
+    /// When a packet of the QPs of the record `index` was last seen, given when one of each record was.
+    pub fn last_seen(
+        &self,
+        index: usize,
+        of_record: impl Fn(usize) -> Option<Timestamp>,
+    ) -> Option<Timestamp> {
+        let record = self.records.get(index)?;
+        let peer = record.requests.or(record.responses).or(record.acknowledges);
+        let ends = [Some(index), peer].into_iter().flatten();
+        let keys = ends.filter_map(|index| self.records.get(index)?.key);
+        let qps = keys.map(|key| Qp { host: key.destination, number: key.dest_qp() });
+        let records = qps.flat_map(|qp| self.to.get(&qp).into_iter().flatten());
+        records.filter_map(|&record| of_record(record)).max()
+    }
+
+    /// Connection manager messages, in order; they are given out once.
+    pub fn take_connection_events(&mut self) -> Vec<CmEvent> {
+        self.connections.take_events()
     }
 
     /// Of an answer, the record of the requests.

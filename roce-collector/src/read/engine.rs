@@ -9,11 +9,12 @@ use roce_common::wire::{
 };
 use serde::Serialize;
 
-use super::sequences::Sequences;
+use super::sequences::{Outcome, Sequences};
 use super::store::{FlowStore, OtherFlows};
 use crate::capture::{Frame, LinkType, NetworkStart, Timestamp, network_layer};
 use crate::flow::{FlowId, RecordTotals};
-use crate::pair::QpPair;
+use crate::pair::{CmEvent, QpPair};
+use crate::timeline::{Moment, Recorder};
 
 /// Reads frames; knows neither files nor clocks.
 #[derive(Debug)]
@@ -64,8 +65,12 @@ pub struct IcrcCounts {
 pub struct Reading {
     /// Totals of every record.
     pub records: Vec<(WideKey, RecordTotals, Option<Timestamp>)>,
+    /// What happened to each of them; those at the end may be missing.
+    pub recorders: Vec<Recorder>,
     /// QPs that belong together.
     pub pairs: Vec<QpPair>,
+    /// Connection manager messages.
+    pub connection_events: Vec<CmEvent>,
     /// Packets of flows beyond the limit.
     pub other_flows: OtherFlows,
     /// RoCE packets by class and marking, malformed frames by reason.
@@ -123,7 +128,8 @@ impl Engine {
             self.counts.same_mac_flow = self.counts.same_mac_flow.or_else(|| FlowId::of(&key));
         }
         if let Some(index) = self.flows.count(&key, packet, frame.time) {
-            self.sequences.packet(index, &key, packet, frame.data, frame.time, check);
+            let moment = Moment { frame: self.counts.total, time: frame.time };
+            self.sequences.packet(index, &key, packet, frame.data, moment, check);
         }
     }
 
@@ -131,15 +137,19 @@ impl Engine {
     pub fn finish(self) -> Reading {
         let other_flows = self.flows.other();
         let mut records = self.flows.into_totals();
-        let (outcomes, pairs) = self.sequences.finish();
+        let Outcome { records: outcomes, pairs, connection_events } = self.sequences.finish();
+        let mut recorders = Vec::with_capacity(outcomes.len());
         for ((_, totals, _), outcome) in records.iter_mut().zip(outcomes) {
             totals.sequence = outcome.counts;
             totals.path_mtu = outcome.path_mtu;
+            recorders.push(outcome.recorder);
         }
         Reading {
             other_flows,
             records,
+            recorders,
             pairs,
+            connection_events,
             tap: self.tap,
             counts: self.counts,
             marking: self.marking,

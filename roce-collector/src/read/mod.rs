@@ -14,6 +14,7 @@ mod findings;
 mod report;
 mod sequences;
 mod store;
+mod stories;
 mod text;
 
 pub use engine::{Engine, FrameCounts, IcrcCounts, Reading};

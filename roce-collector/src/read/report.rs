@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use super::findings::{Finding, find};
 use super::store::record;
+use super::stories::{tell_flows, tell_pairs};
 use super::{FlowFilter, IcrcCounts, OtherFlows, Reading};
 use crate::capture::{CaptureInfo, Format, LinkType, Timestamp};
 use crate::flow::{Flow, FlowReport};
@@ -122,6 +123,12 @@ impl ReadReport {
         if counts.without_headers != 0 {
             reports.iter_mut().for_each(FlowReport::hide_syndromes);
         }
+        let mut pairs: Vec<_> =
+            reading.pairs.iter().filter(|pair| filter.matches_pair(pair)).cloned().collect();
+        if filter.qp.is_some() {
+            tell_pairs(reading, &mut pairs);
+            tell_flows(reading, &pairs, &mut reports);
+        }
         let malformed = ParseReason::ALL.iter().zip(reading.tap.reason);
         Self {
             schema_version: Self::SCHEMA_VERSION,
@@ -148,7 +155,7 @@ impl ReadReport {
             icrc: counts.icrc,
             flows: reports,
             other_flows: reading.other_flows,
-            pairs: reading.pairs.iter().filter(|pair| filter.matches_pair(pair)).cloned().collect(),
+            pairs,
             findings,
             not_seen: NotSeenReport {
                 mirror_lost: None,

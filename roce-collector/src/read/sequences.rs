@@ -6,19 +6,26 @@ use roce_common::sequence::{
     PacketClass, Sequence, SequenceKind, SequencePacket, SequenceTotals, SequenceWord, Window,
     read_span,
 };
-use roce_common::wire::{IcrcCheck, Nak, Operation, RocePacket, Syndrome, Transport};
+use roce_common::wire::{
+    Ecn, IcrcCheck, Nak, Opcode, Operation, RNR_TIMER_MICROSECONDS, RocePacket, Syndrome, Transport,
+};
 
 use super::copies::{Copies, Fingerprint};
 use crate::capture::Timestamp;
 use crate::flow::SequenceReport;
-use crate::pair::{Pairing, QpPair};
+use crate::pair::{CmEvent, Pairing, QpPair};
+use crate::timeline::{Budget, Change, Event, Moment, Packet, Recorder};
 
 /// One state for each record of the store, with the same indexes.
 #[derive(Debug, Default)]
 pub(super) struct Sequences {
     records: Vec<RecordSequence>,
     pairing: Pairing,
+    budget: Budget,
 }
+
+/// A pause of both directions that is worth a line, in microseconds.
+const SILENCE: u32 = 500_000;
 
 /// What the engine keeps for one record.
 #[derive(Debug, Default)]
@@ -36,15 +43,29 @@ struct RecordSequence {
     /// Payload of First and Middle packets; 0 when none was seen.
     path_mtu: u32,
     largest_payload: u32,
+    recorder: Recorder,
+}
+
+/// What is known in the end.
+#[derive(Debug)]
+pub(super) struct Outcome {
+    /// One for each record.
+    pub records: Vec<RecordOutcome>,
+    /// Which QPs belong together.
+    pub pairs: Vec<QpPair>,
+    /// Connection manager messages.
+    pub connection_events: Vec<CmEvent>,
 }
 
 /// What is known of one record in the end.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub(super) struct RecordOutcome {
     /// Counters; `None` where PSNs have no order.
     pub counts: Option<SequenceReport>,
     /// Path MTU, if learnt.
     pub path_mtu: Option<u32>,
+    /// What happened.
+    pub recorder: Recorder,
 }
 
 impl RecordSequence {
@@ -57,9 +78,10 @@ impl RecordSequence {
         self.counted = self.totals;
     }
 
-    /// Rewinds so far.
-    const fn rewinds(&self) -> u32 {
-        self.totals.go_back_n_episodes.wrapping_add(self.totals.timeouts)
+    /// Whether nothing is missing and nothing waits for a decision, so that a packet in order, or an
+    /// answer, changes no counter.
+    const fn is_calm(&self) -> bool {
+        self.word.0 >> 24 == 1
     }
 
     fn learn_mtu(&mut self, operation: Operation, payload: u32) {
@@ -87,7 +109,7 @@ impl Sequences {
         key: &WideKey,
         packet: &RocePacket,
         frame: &[u8],
-        time: Option<Timestamp>,
+        moment: Moment,
         icrc: IcrcCheck,
     ) {
         if self.records.len() <= index {
@@ -95,21 +117,21 @@ impl Sequences {
         }
         let record = &mut self.records[index];
         record.has_good_icrc |= icrc == IcrcCheck::Good;
+        let (psn, opcode) = (packet.bth.psn(), packet.bth.opcode());
         if icrc == IcrcCheck::Bad && record.has_good_icrc {
+            record.recorder.note(moment, Event::Damaged { psn: psn.get() }, &mut self.budget);
             return;
         }
-        let operation = packet.bth.opcode().operation();
-        let kind = kind_of(packet.bth.opcode().transport(), operation);
+        let time = moment.time;
+        let operation = opcode.operation();
+        let kind = kind_of(opcode.transport(), operation);
         if kind == SequenceKind::Untracked {
-            for qp in self.pairing.datagram(key, packet, frame) {
-                self.restart(qp);
-            }
+            self.untracked(index, key, packet, frame, moment);
             return;
         }
         if !packet.is_first_fragment {
             record.learn_mtu(operation, packet.payload_bytes);
         }
-        let psn = packet.bth.psn();
         let is_copy =
             time.is_some_and(|time| record.copies.is_copy(Fingerprint::of(packet, frame), time));
         let idle = match (time, record.last_seen) {
@@ -118,10 +140,12 @@ impl Sequences {
             }
             _ => 0,
         };
-        record.last_seen = record.last_seen.max(time);
         let peer = self.pairing.packet(index, key, packet, |candidate| {
             self.records.get(candidate).map(|record| record.word)
         });
+        if idle >= SILENCE {
+            self.silence(index, moment);
+        }
         let span = if kind == SequenceKind::Read { self.span(index, peer, packet) } else { 1 };
         let sequence = SequencePacket {
             psn,
@@ -133,15 +157,85 @@ impl Sequences {
             is_copy,
         };
         let record = &mut self.records[index];
-        let rewinds = record.rewinds();
+        record.last_seen = record.last_seen.max(time);
+        let is_due = record.is_calm() && record.word.next() == psn;
+        let before = (!is_due).then_some(record.totals);
+        let due = record.word.next();
         let class = record.sequence().observe(&sequence);
-        let is_new_rewind = record.rewinds() != rewinds;
+        let is_new_rewind =
+            before.is_some_and(|before| rewinds(&before) != rewinds(&record.totals));
         if class != PacketClass::InOrder {
             record.update_counts();
         }
-        if let Some(peer) = peer.filter(|_| class != PacketClass::TapDuplicate) {
-            self.tell(peer, kind, is_new_rewind, packet);
+        if class == PacketClass::TapDuplicate {
+            return;
         }
+        let seen = Packet { moment, psn, opcode };
+        record.recorder.see(seen);
+        if packet.traffic_class.ecn() == Ecn::Ce {
+            record.recorder.mark(moment, &mut self.budget);
+        }
+        if let Some(before) = &before {
+            let after = &record.totals;
+            let change = Change { class, due, span, idle, before, after };
+            record.recorder.change(seen, &change, &mut self.budget);
+        }
+        if kind == SequenceKind::Acknowledge {
+            self.note_nak(index, packet, moment);
+        }
+        if let Some(peer) = peer {
+            self.tell(peer, kind, is_new_rewind, packet, moment);
+        }
+    }
+
+    /// A packet without an order: a CNP, a datagram, an unknown opcode.
+    fn untracked(
+        &mut self,
+        index: usize,
+        key: &WideKey,
+        packet: &RocePacket,
+        frame: &[u8],
+        moment: Moment,
+    ) {
+        let recorder = &mut self.records[index].recorder;
+        let (psn, opcode) = (packet.bth.psn(), packet.bth.opcode());
+        recorder.see(Packet { moment, psn, opcode });
+        if opcode == Opcode::CNP {
+            recorder.notify(moment, &mut self.budget);
+        }
+        if packet.traffic_class.ecn() == Ecn::Ce {
+            recorder.mark(moment, &mut self.budget);
+        }
+        for qp in self.pairing.datagram(key, packet, frame, moment) {
+            self.restart(qp);
+        }
+    }
+
+    /// The record had no packet for a while: a line, if its pair had none, either.
+    fn silence(&mut self, index: usize, moment: Moment) {
+        let of_record = |record: usize| self.records.get(record)?.last_seen;
+        let Some((now, before)) = moment.time.zip(self.pairing.last_seen(index, of_record)) else {
+            return;
+        };
+        let silent_us = u64::try_from(now.since(before).as_micros()).unwrap_or(u64::MAX);
+        if silent_us >= SILENCE.into() {
+            let event = Event::Silence { silent_us };
+            self.records[index].recorder.note(moment, event, &mut self.budget);
+        }
+    }
+
+    /// Writes down what a NAK or RNR NAK says.
+    fn note_nak(&mut self, index: usize, packet: &RocePacket, moment: Moment) {
+        let psn = packet.bth.psn().get();
+        let event = match packet.aeth().map(|aeth| aeth.syndrome()) {
+            Some(Syndrome::RnrNak { timer_code }) => {
+                let timer = RNR_TIMER_MICROSECONDS.get(usize::from(timer_code));
+                Event::RnrNak { psn, timer_us: timer.copied().unwrap_or(0) }
+            }
+            Some(Syndrome::Nak(nak)) => Event::Nak { code: nak_code(nak), psn },
+            _ => return,
+        };
+        self.records[index].recorder.note(moment, event, &mut self.budget);
     }
 
     fn span(&self, index: usize, peer: Option<usize>, packet: &RocePacket) -> u32 {
@@ -154,17 +248,34 @@ impl Sequences {
     }
 
     /// Tells the other direction what this packet says of it.
-    fn tell(&mut self, peer: usize, kind: SequenceKind, is_new_rewind: bool, packet: &RocePacket) {
+    fn tell(
+        &mut self,
+        peer: usize,
+        kind: SequenceKind,
+        is_new_rewind: bool,
+        packet: &RocePacket,
+        moment: Moment,
+    ) {
         let Some(record) = self.records.get_mut(peer) else { return };
         let psn = packet.bth.psn();
+        let before = (!record.is_calm()).then_some(record.totals);
         let mut sequence = record.sequence();
         match kind {
             // Only the first READ of a rewind names the response that is missing.
-            SequenceKind::Read if is_new_rewind => sequence.note_nak(psn),
+            SequenceKind::Read if is_new_rewind => {
+                sequence.note_nak(psn);
+                record.recorder.hear_read_again(moment, psn);
+            }
             SequenceKind::Acknowledge => match packet.aeth().map(|aeth| aeth.syndrome()) {
                 Some(Syndrome::Ack { .. }) => sequence.note_ack(psn),
-                Some(Syndrome::Nak(Nak::PsnSequenceError)) => sequence.note_nak(psn),
-                Some(Syndrome::RnrNak { .. }) => sequence.note_rnr(psn),
+                Some(Syndrome::Nak(Nak::PsnSequenceError)) => {
+                    sequence.note_nak(psn);
+                    record.recorder.hear_nak(moment, psn);
+                }
+                Some(Syndrome::RnrNak { .. }) => {
+                    sequence.note_rnr(psn);
+                    record.recorder.hear_rnr(moment, psn);
+                }
                 Some(Syndrome::Nak(_)) => sequence.note_ack(psn.plus(Psn::MAX.get())),
                 Some(Syndrome::Reserved(_)) | None => {}
             },
@@ -174,7 +285,10 @@ impl Sequences {
             | SequenceKind::ResponseOnly => sequence.note_ack(psn),
             _ => return,
         }
-        record.update_counts();
+        if let Some(before) = &before {
+            record.update_counts();
+            record.recorder.answered(moment, psn, before, &record.totals, &mut self.budget);
+        }
         if kind == SequenceKind::Acknowledge
             && let Some(responses) = self.pairing.responses_to(peer)
             && let Some(responses) = self.records.get_mut(responses)
@@ -191,23 +305,47 @@ impl Sequences {
     }
 
     /// Ends the reading: what is known of each record, and which QPs belong together.
-    pub(super) fn finish(mut self) -> (Vec<RecordOutcome>, Vec<QpPair>) {
+    pub(super) fn finish(mut self) -> Outcome {
         for record in &mut self.records {
+            let before = record.totals;
             record.sequence().settle();
             record.update_counts();
+            let next = record.word.is_known().then(|| record.word.next());
+            record.recorder.finish(next, &before, &record.totals, &mut self.budget);
         }
         let mtu = |index: usize| self.records.get(index).map_or(0, |record| record.path_mtu);
-        let outcome = |(index, record): (usize, &RecordSequence)| {
+        let with_peer = |index: usize| {
             let peer = self.pairing.requests_of(index).or(self.pairing.responses_to(index));
-            let peer = peer.map_or(0, mtu);
-            let path_mtu = record.path_mtu.max(peer);
-            RecordOutcome {
-                counts: record.word.is_known().then_some(record.counts),
-                path_mtu: (path_mtu != 0).then_some(path_mtu),
-            }
+            mtu(index).max(peer.map_or(0, mtu))
         };
-        let outcomes = self.records.iter().enumerate().map(outcome).collect();
-        (outcomes, self.pairing.pairs())
+        let mtus: Vec<_> = (0..self.records.len()).map(with_peer).collect();
+        let outcome = |(record, path_mtu): (RecordSequence, u32)| RecordOutcome {
+            counts: record.word.is_known().then_some(record.counts),
+            path_mtu: (path_mtu != 0).then_some(path_mtu),
+            recorder: record.recorder,
+        };
+        Outcome {
+            records: self.records.into_iter().zip(mtus).map(outcome).collect(),
+            pairs: self.pairing.pairs(),
+            connection_events: self.pairing.take_connection_events(),
+        }
+    }
+}
+
+/// Rewinds so far.
+const fn rewinds(totals: &SequenceTotals) -> u32 {
+    totals.go_back_n_episodes.wrapping_add(totals.timeouts)
+}
+
+/// As in JSON: see [`crate::flow::NakReport`].
+const fn nak_code(nak: Nak) -> &'static str {
+    match nak {
+        Nak::PsnSequenceError => "psn_sequence_error",
+        Nak::InvalidRequest => "invalid_request",
+        Nak::RemoteAccessError => "remote_access_error",
+        Nak::RemoteOperationalError => "remote_operational_error",
+        Nak::InvalidRdRequest => "invalid_rd_request",
+        Nak::Unknown(_) => "unknown",
     }
 }
 

@@ -1,6 +1,7 @@
 //! The report as text, at most 120 columns wide.
 
 mod table;
+mod timeline;
 
 use std::io::{self, Write};
 
@@ -32,7 +33,8 @@ pub fn write_text(
 ) -> io::Result<()> {
     headline(out, report)?;
     findings(out, report, colours)?;
-    flows(out, report, filter, colours)
+    flows(out, report, filter, colours)?;
+    timeline::timelines(out, report)
 }
 
 fn headline(out: &mut impl Write, report: &ReadReport) -> io::Result<()> {
@@ -140,19 +142,27 @@ fn totals(out: &mut impl Write, flows: &[FlowReport]) -> io::Result<()> {
 /// Writes `text` indented and wrapped at spaces.
 fn paragraph(out: &mut impl Write, text: &str) -> io::Result<()> {
     const INDENT: &str = "     ";
-    const WIDTH: usize = 120 - INDENT.len();
-    let mut line = String::new();
+    wrapped(out, INDENT, INDENT.len(), text)
+}
+
+/// Writes `text` behind `head`, wrapped at spaces and indented.
+fn wrapped(out: &mut impl Write, head: &str, indent: usize, text: &str) -> io::Result<()> {
+    const WIDTH: usize = 120;
+    let mut line = head.to_owned();
+    let mut is_empty = true;
     for word in text.split(' ') {
-        if !line.is_empty() && line.len() + 1 + word.len() > WIDTH {
-            writeln!(out, "{INDENT}{line}")?;
-            line.clear();
+        if !is_empty && line.len() + 1 + word.len() > WIDTH {
+            writeln!(out, "{line}")?;
+            line = " ".repeat(indent);
+            is_empty = true;
         }
-        if !line.is_empty() {
+        if !is_empty {
             line.push(' ');
         }
         line.push_str(word);
+        is_empty = false;
     }
-    writeln!(out, "{INDENT}{line}")
+    writeln!(out, "{line}")
 }
 
 const fn severity_colour(severity: Severity) -> u8 {

@@ -6,6 +6,7 @@ mod formats;
 mod lab;
 mod psn;
 mod scenarios;
+mod timeline;
 
 use std::io::Cursor;
 use std::path::{Path, PathBuf};

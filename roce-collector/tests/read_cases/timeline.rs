@@ -1,0 +1,167 @@
+//! The time line of a queue pair, as text and as JSON.
+
+use std::collections::BTreeMap;
+
+use roce_collector::capture::CaptureReader;
+use roce_collector::read::{Colours, Engine, FlowFilter, ReadReport, Source, write_text};
+use roce_common::marking::MarkingPolicy;
+use roce_testkit::capture::Format;
+use roce_testkit::scenario::{Connection, write_stream};
+use serde_json::Value;
+
+use super::{capture, open_bytes};
+
+fn report(mut reader: CaptureReader, qp: u32) -> ReadReport {
+    let mut engine = Engine::new(10_000, MarkingPolicy::DEFAULT);
+    while let Some(frame) = reader.next_frame().expect("a sound file") {
+        engine.frame(&frame);
+    }
+    let source =
+        Source { file: "test".as_ref(), info: reader.info(), capture_dropped: None, error: None };
+    ReadReport::of(&engine.finish(), &source, &FlowFilter { qp: Some(qp), peer: None })
+}
+
+fn of_file(name: &str, qp: u32) -> ReadReport {
+    report(CaptureReader::open(&capture(name)).expect("a capture file"), qp)
+}
+
+/// The time line that people see, without the heading.
+fn text(report: &ReadReport) -> String {
+    let filter = FlowFilter { qp: Some(0), peer: None };
+    let mut out = Vec::new();
+    write_text(&mut out, report, &filter, Colours::Off).expect("memory");
+    let text = String::from_utf8(out).expect("text");
+    assert!(text.lines().all(|line| line.len() <= 120 && line.trim_end() == line), "{text}");
+    let (_, lines) = text.split_once("TIME LINE").expect("a time line");
+    lines.lines().skip(2).flat_map(|line| [line, "\n"]).collect()
+}
+
+/// The entries of the only pair.
+fn entries(report: &ReadReport) -> Vec<Value> {
+    let json = serde_json::to_value(report).expect("JSON");
+    let [pair] = &json["pairs"].as_array().expect("pairs")[..] else { panic!("{}", json["pairs"]) };
+    pair["timeline"].as_array().expect("a time line").clone()
+}
+
+fn kinds(entries: &[Value]) -> BTreeMap<&str, usize> {
+    let mut kinds = BTreeMap::new();
+    for entry in entries {
+        *kinds.entry(entry["kind"].as_str().expect("a kind")).or_default() += 1;
+    }
+    kinds
+}
+
+#[test]
+fn a_loss_and_its_repair() {
+    let report = of_file("derived/gbn_one_loss_psn_wrap.pcap", 0xb1);
+    let expected = "    \
+    0.000000                  1  A > B  first packet: RDMA_WRITE_FIRST, PSN 16777212
+    0.000040    +40 us        4  A > B  gap: PSN 16777215 missing
+    0.000075    +35 us        8  A < B  NAK PSN sequence error: wants PSN 16777215
+    0.000085    +10 us        9  A > B  rewind to PSN 16777215: 10 us after the NAK; 4 packets again and 1 that had been
+                                        missing, up to PSN 3
+    0.000125    +40 us       13  A > B  last packet: RDMA_WRITE_LAST, PSN 3
+    0.000133     +8 us       14  A < B  last answer: ACKNOWLEDGE, PSN 3
+";
+    assert_eq!(text(&report), expected);
+    let entries = entries(&report);
+    assert_eq!(entries[1]["t"], "2023-11-14T22:13:20.000050000Z");
+    assert_eq!(entries[1]["what"], "gap: PSN 16777215 missing");
+    let rewind = serde_json::json!({
+        "t": "2023-11-14T22:13:20.000095000Z", "frame": 9, "src": "10.0.0.1", "dst_qp": 0xb1,
+        "what": "rewind to PSN 16777215: 10 us after the NAK; 4 packets again and 1 that had been \
+                 missing, up to PSN 3",
+        "kind": "rewind", "psn": 16_777_215, "last": 3, "packets": 5, "filled": 1,
+        "cause": "nak", "after_us": 10
+    });
+    assert_eq!(entries[3], rewind);
+}
+
+#[test]
+fn repeats_are_folded_in_text_only() {
+    let report = of_file("derived/rnr_exhausted.pcap", 0xb3);
+    let text = text(&report);
+    assert!(text.contains("... 8 more like the last 2 lines ..."), "{text}");
+    assert!(text.contains("RNR NAK: not ready for PSN 200, try again after 640 us"), "{text}");
+    assert!(text.contains("rewind to PSN 200: 640 us after the RNR NAK; 1 packet again"), "{text}");
+    let entries = entries(&report);
+    let kinds = kinds(&entries);
+    assert_eq!((kinds["rnr_nak"], kinds["rewind"], kinds["unanswered"]), (8, 7, 1));
+    assert_eq!(entries.last().map(|entry| &entry["kind"]), Some(&"unanswered".into()));
+}
+
+#[test]
+fn timeouts_and_the_life_of_a_connection() {
+    let report = of_file("lab/hole-stream-v4.va.pcap.gz", 0x13);
+    let entries = entries(&report);
+    let shown: Vec<_> = entries.iter().map(|entry| entry["kind"].as_str().unwrap()).collect();
+    let expected = [
+        "connect_request",
+        "connect_reply",
+        "ready_to_use",
+        "first",
+        "first_answer",
+        "last_answer",
+        "rewind",
+        "rewind",
+        "rewind",
+        "last",
+        "unanswered",
+        "disconnect_request",
+        "disconnect_request",
+        "disconnect_reply",
+    ];
+    assert_eq!(shown, expected, "{}", text(&report));
+    for rewind in &entries[6..9] {
+        assert_eq!((&rewind["cause"], &rewind["packets"]), (&"timeout".into(), &2.into()));
+        assert!((500_000..600_000).contains(&rewind["silent_us"].as_u64().unwrap()), "{rewind}");
+    }
+    let [pair] = &report.pairs[..] else { panic!("{:#?}", report.pairs) };
+    assert!(pair.opened.is_some() && pair.closed > pair.opened, "{pair:?}");
+}
+
+#[test]
+fn the_network_is_not_blamed_for_a_wrong_key() {
+    let report = of_file("lab/err-badrkey-write-v4.va.pcap.gz", 0x18);
+    let text = text(&report);
+    let nak = "NAK remote access error at PSN 7822462: key, address or rights, not the network";
+    assert!(text.contains(nak), "{text}");
+    assert!(!text.contains("gap") && !text.contains("rewind"), "{text}");
+}
+
+#[test]
+fn late_packets_are_called_late() {
+    let report = of_file("lab/reorder-write-v4.vb.pcap.gz", 0x1a);
+    let entries = entries(&report);
+    let kinds = kinds(&entries);
+    assert_eq!((kinds["gap"], kinds["late"]), (2, 2), "{}", text(&report));
+}
+
+#[test]
+fn what_the_tap_missed_and_silence() {
+    let mut scenario = write_stream(&Connection::ipv4(1), 4, 8);
+    scenario.frames.remove(12);
+    for frame in &mut scenario.frames[20..] {
+        frame.nanos += 3_000_000_000;
+    }
+    let qp = Connection::ipv4(1).responder.qp;
+    let report = report(open_bytes(scenario.to_pcap(Format::default()).expect("memory")), qp);
+    let text = text(&report);
+    assert!(text.contains("passes 1 packet that this tap did not see: no loss"), "{text}");
+    assert!(text.contains("silence of 3.00 s in both directions ends"), "{text}");
+}
+
+#[test]
+fn one_direction_alone_has_a_time_line_too() {
+    let connection = Connection::ipv4(1);
+    let mut scenario = write_stream(&connection, 4, 8);
+    let forward = scenario.frames[0].bytes[26..30].to_vec();
+    scenario.frames.retain(|frame| frame.bytes[26..30] == forward[..]);
+    scenario.frames.remove(12);
+    let file = scenario.to_pcap(Format::default()).expect("memory");
+    let report = report(open_bytes(file), connection.responder.qp);
+    assert!(report.pairs.is_empty());
+    let timeline = report.flows[0].timeline.as_ref().expect("a time line");
+    let kinds: Vec<_> = timeline.iter().map(|entry| entry.what.as_str()).collect();
+    assert!(kinds.iter().any(|what| what.starts_with("gap")), "{kinds:?}");
+}
