@@ -1,6 +1,6 @@
 //! Holes that were filled by what looks like a retransmission, until that is certain.
 
-use super::GRACE_MS;
+use super::GRACE;
 use super::totals::SequenceTotals;
 use crate::psn::Psn;
 
@@ -18,7 +18,8 @@ struct Fill {
     /// First PSN, and how it came.
     start: u32,
     len: u16,
-    time_ms: u16,
+    /// In units of 1,024 microseconds.
+    time: u16,
 }
 
 /// The first packet after it decides whether it belongs to a rewind.
@@ -62,7 +63,7 @@ impl Fills {
         psn: Psn,
         len: u32,
         how: u32,
-        time_ms: u16,
+        time_us: u32,
         totals: &mut SequenceTotals,
     ) {
         self.close_up();
@@ -72,7 +73,7 @@ impl Fills {
         if newest.len != 0 && newest.end() == psn && is_same_kind && len <= room {
             newest.len += len as u16;
             newest.start |= how & NAMED;
-            newest.time_ms = time_ms;
+            newest.time = coarse(time_us);
             return;
         }
         if newest.len != 0 {
@@ -82,17 +83,17 @@ impl Fills {
         }
         // A gap is no longer than fits.
         let len = if len > u16::MAX as u32 { u16::MAX } else { len as u16 };
-        *newest = Fill { start: psn.get() | how, len, time_ms };
+        *newest = Fill { start: psn.get() | how, len, time: coarse(time_us) };
     }
 
     /// Moves what is there to the front.
     const fn close_up(&mut self) {
         let Self([newest, middle, oldest]) = self;
         if middle.len == 0 {
-            (*middle, *oldest) = (*oldest, Fill { start: 0, len: 0, time_ms: 0 });
+            (*middle, *oldest) = (*oldest, Fill { start: 0, len: 0, time: 0 });
         }
         if newest.len == 0 {
-            (*newest, *middle, *oldest) = (*middle, *oldest, Fill { start: 0, len: 0, time_ms: 0 });
+            (*newest, *middle, *oldest) = (*middle, *oldest, Fill { start: 0, len: 0, time: 0 });
         }
     }
 
@@ -130,10 +131,10 @@ impl Fills {
     }
 
     /// Settles what is older than the grace time.
-    pub(super) fn settle_due(&mut self, now_ms: u16, totals: &mut SequenceTotals) {
+    pub(super) fn settle_due(&mut self, now_us: u32, totals: &mut SequenceTotals) {
         for fill in &mut self.0 {
-            let age = now_ms.wrapping_sub(fill.time_ms);
-            if fill.len != 0 && fill.start & FRESH == 0 && age >= GRACE_MS {
+            let age = coarse(now_us).wrapping_sub(fill.time);
+            if fill.len != 0 && fill.start & FRESH == 0 && age >= GRACE {
                 fill.settle(totals);
             }
         }
@@ -148,4 +149,8 @@ impl Fills {
             fill.settle(totals);
         }
     }
+}
+
+const fn coarse(time_us: u32) -> u16 {
+    (time_us >> 10) as u16
 }

@@ -32,6 +32,11 @@ impl Run {
     const fn end(self) -> Psn {
         Psn::new(self.start).plus(self.len)
     }
+
+    const fn contains(self, psn: Psn) -> bool {
+        let from = psn.distance_from(Psn::new(self.start));
+        from >= 0 && from.cast_unsigned() < self.len
+    }
 }
 
 impl Holes {
@@ -71,16 +76,19 @@ impl Holes {
 
     /// Turns the oldest `leaving` bits into runs.
     fn move_out(&mut self, next: Psn, leaving: u32) -> u32 {
-        let mut forgotten = 0;
         let (low, high) = ones_below(NEAR - leaving);
-        let mut rest = [self.near[0] & !low, self.near[1] & !high];
-        while rest[0] | rest[1] != 0 {
-            let index = highest_bit(rest);
-            let start = next.plus(0u32.wrapping_sub(index + 1));
-            let len = ones_down_from(rest, index);
-            let (below_low, below_high) = ones_below(index + 1 - len);
-            rest = [rest[0] & below_low, rest[1] & below_high];
-            forgotten += self.add_far(start, len);
+        let rest = [self.near[0] & !low, self.near[1] & !high];
+        // More runs than two would only push each other out.
+        let (newer, newer_len) = lowest_run(rest);
+        let rest = without_below(rest, newer + newer_len);
+        let (older, older_len) = lowest_run(rest);
+        let rest = without_below(rest, older + older_len);
+        let mut forgotten = rest[0].count_ones() + rest[1].count_ones();
+        if older_len != 0 {
+            forgotten += self.add_far(before(next, older + older_len), older_len);
+        }
+        if newer_len != 0 {
+            forgotten += self.add_far(before(next, newer + newer_len), newer_len);
         }
         forgotten
     }
@@ -126,19 +134,16 @@ impl Holes {
     /// Forgets everything up to `last`, and returns how many PSNs that were. Of these, the second
     /// number is those from `named` on without a break.
     pub(super) fn take_through(&mut self, next: Psn, last: Psn, named: u32) -> (u32, u32) {
+        let run = if named & VALID == 0 { 0 } else { self.run_from(next, Psn::new(named)) };
+        let through = last.distance_from(Psn::new(named)) + 1;
+        let run = if through <= 0 {
+            0
+        } else if run > through.cast_unsigned() {
+            through.cast_unsigned()
+        } else {
+            run
+        };
         let mut count = 0;
-        let mut run = 0;
-        if named & VALID != 0 {
-            let mut psn = Psn::new(named);
-            // Bounded for the verifier; longer runs were cut off by then.
-            for _ in 0..NEAR {
-                if psn.is_after(last) || self.take(next, psn, 1) == 0 {
-                    break;
-                }
-                run += 1;
-                psn = psn.plus(1);
-            }
-        }
         for far in &mut self.far {
             if far.len != 0 && !Psn::new(far.start).is_after(last) {
                 let through = last.distance_from(Psn::new(far.start)).cast_unsigned() + 1;
@@ -152,7 +157,25 @@ impl Holes {
             count += gone[0].count_ones() + gone[1].count_ones();
             self.near = [self.near[0] & keep_low, self.near[1] & keep_high];
         }
-        (count + run, run)
+        (count, run)
+    }
+
+    /// How many PSNs are missing from `psn` on without a break.
+    fn run_from(&self, next: Psn, psn: Psn) -> u32 {
+        let back = next.distance_from(psn).cast_unsigned();
+        if back <= NEAR {
+            return ones_down_from(self.near, back.wrapping_sub(1));
+        }
+        let edge = before(next, NEAR);
+        let [older, newer] = self.far;
+        let run = if newer.contains(psn) { newer } else { older };
+        if !run.contains(psn) {
+            return 0;
+        }
+        let inside = run.end().distance_from(psn).cast_unsigned();
+        let beyond =
+            if run.end().get() == edge.get() { ones_down_from(self.near, NEAR - 1) } else { 0 };
+        inside + beyond
     }
 
     /// Forgets the runs older than the bitmap and returns their PSNs.
@@ -194,16 +217,36 @@ const fn ones_below(count: u32) -> (u64, u64) {
     }
 }
 
-/// Index of the highest bit set; one is set.
-const fn highest_bit(bits: [u64; 2]) -> u32 {
-    if bits[1] != 0 { 64 + (bits[1] | 1).ilog2() } else { (bits[0] | 1).ilog2() }
+/// `bits` without its lowest `count`.
+const fn without_below(bits: [u64; 2], count: u32) -> [u64; 2] {
+    let (low, high) = ones_below(count);
+    [bits[0] & !low, bits[1] & !high]
 }
 
-/// Length of the run of ones whose highest bit is `index`.
-const fn ones_down_from(bits: [u64; 2], index: u32) -> u32 {
-    if index < 64 {
-        return (bits[0] << (63 - index)).leading_ones();
+/// Index and length of the lowest run of ones; the length is 0 when there is none.
+const fn lowest_run(bits: [u64; 2]) -> (u32, u32) {
+    let [low, high] = bits;
+    if low != 0 {
+        let index = low.trailing_zeros();
+        let ones = (low >> (index & 63)).trailing_ones();
+        let is_whole = index + ones == 64;
+        (index, if is_whole { ones + high.trailing_ones() } else { ones })
+    } else {
+        let index = high.trailing_zeros();
+        (64 + index, (high >> (index & 63)).trailing_ones())
     }
-    let high = (bits[1] << (127 - index)).leading_ones();
-    if high == index - 63 { high + bits[0].leading_ones() } else { high }
+}
+
+/// Length of the run of ones from bit `index`, below 128, down.
+const fn ones_down_from(bits: [u64; 2], index: u32) -> u32 {
+    let [low, high] = bits;
+    if index < 64 {
+        return (low << (63 - (index & 63))).leading_ones();
+    }
+    let ones = (high << (63 - (index & 63))).leading_ones();
+    if ones == index - 63 { ones + low.leading_ones() } else { ones }
+}
+
+const fn before(psn: Psn, count: u32) -> Psn {
+    psn.plus(0u32.wrapping_sub(count))
 }

@@ -1,8 +1,8 @@
 //! The PSN engine: what one packet says about loss, reordering and retransmission.
 //!
-//! One state per record, so per PSN space: the requests to one QP, or the responses to it. Three parts:
-//! [`SequenceWord`] changes with every packet; [`Window`] is touched only when something is not in
-//! order; [`SequenceTotals`] counts.
+//! One state per record, so per PSN space: the requests to one QP, or the responses to it. Two parts:
+//! [`SequenceWord`] changes with every packet; [`SequenceState`] is touched only when something is not in
+//! order, and by what the other direction says.
 //!
 //! ```text
 //! hole --filled by itself------------------> reordered
@@ -18,15 +18,21 @@
 //! [`crate::wire::VlanTags`] for the reason.
 
 mod acknowledge;
+mod acks;
 mod fills;
+mod histogram;
 mod holes;
 mod observe;
 mod packet;
+mod state;
 mod totals;
 mod word;
 
+pub use acks::AckState;
+pub use histogram::{DISTANCE_BUCKETS, Histograms, RTT_BUCKETS};
 pub use observe::Sequence;
 pub use packet::{PacketClass, SequenceKind, SequencePacket, read_span};
+pub use state::SequenceState;
 pub use totals::SequenceTotals;
 pub use word::{SequenceWord, Window};
 
@@ -40,5 +46,6 @@ pub const IDLE: u32 = 2_000_000;
 pub const MIN_RESTART: u32 = 4096;
 /// Shortest silence before a repeat that is called a timeout, in microseconds: below what any NIC waits.
 pub const MIN_TIMEOUT: u32 = 3_000;
-/// Milliseconds during which a packet that was only late may still follow its own retransmission.
-pub const GRACE_MS: u16 = 10;
+/// Time during which a packet that was only late may still follow its own retransmission, in units of
+/// 1,024 microseconds.
+pub const GRACE: u16 = 10;

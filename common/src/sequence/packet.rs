@@ -1,6 +1,7 @@
 //! What the engine is told of a packet, and what it answers.
 
 use crate::psn::Psn;
+use crate::wire::{Opcode, OpcodeKind, Transport};
 
 /// What a packet is to its PSN space.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,8 +42,8 @@ pub struct SequencePacket {
     pub kind: SequenceKind,
     /// Payload bytes.
     pub payload: u32,
-    /// Coarse time in milliseconds, wrapping.
-    pub time_ms: u16,
+    /// Time in microseconds, wrapping; a coarse clock will do.
+    pub time_us: u32,
     /// Microseconds since the packet before it in this record, saturating; 0 when not known.
     pub idle: u32,
     /// The tap delivered this very packet before.
@@ -69,12 +70,57 @@ pub enum PacketClass {
     NotTracked,
 }
 
+/// A table keeps the kernel path free of branches.
+static KINDS: [SequenceKind; 256] = kinds_table();
+
 impl SequenceKind {
+    /// What packets with this opcode are.
+    #[inline(always)]
+    pub fn of_opcode(opcode: Opcode) -> Self {
+        match KINDS.get(opcode.0 as usize) {
+            Some(kind) => *kind,
+            None => Self::Untracked,
+        }
+    }
+
+    const fn classify(opcode: Opcode) -> Self {
+        let is_unreliable = match opcode.transport() {
+            Transport::Rc | Transport::Xrc => false,
+            Transport::Uc => true,
+            _ => return Self::Untracked,
+        };
+        if matches!(opcode.classify(), OpcodeKind::Unknown) {
+            return Self::Untracked;
+        }
+        match opcode.0 & 0x1f {
+            0x0c => Self::Read,
+            0x0d => Self::ResponseFirst,
+            0x0e => Self::ResponseMiddle,
+            0x0f => Self::ResponseLast,
+            0x10 | 0x12 => Self::ResponseOnly,
+            0x11 => Self::Acknowledge,
+            // First and Only of SEND and WRITE, atomics, FLUSH, ATOMIC WRITE.
+            0x00 | 0x04..=0x06 | 0x0a | 0x0b | 0x13 | 0x14 | 0x17 | 0x1c | 0x1d => {
+                if is_unreliable { Self::UnreliableStart } else { Self::Start }
+            }
+            _ if is_unreliable => Self::UnreliableMore,
+            _ => Self::More,
+        }
+    }
+
+    /// Whether its PSN has a place among others.
+    #[inline(always)]
+    pub const fn has_order(self) -> bool {
+        !matches!(self, Self::Acknowledge | Self::Untracked)
+    }
+
     pub(super) const fn starts_message(self) -> bool {
         matches!(self, Self::Start | Self::Read | Self::UnreliableStart | Self::ResponseFirst)
     }
 
-    pub(super) const fn is_response(self) -> bool {
+    /// Whether it is the response to a READ or an atomic, whose PSN has a place among others.
+    #[inline(always)]
+    pub const fn is_response(self) -> bool {
         self.opens_response() || self.continues_response() || matches!(self, Self::ResponseOnly)
     }
 
@@ -91,6 +137,17 @@ impl SequenceKind {
     pub(super) const fn is_unreliable(self) -> bool {
         matches!(self, Self::UnreliableStart | Self::UnreliableMore)
     }
+}
+
+#[expect(clippy::indexing_slicing, reason = "evaluated at compile time")]
+const fn kinds_table() -> [SequenceKind; 256] {
+    let mut table = [SequenceKind::Untracked; 256];
+    let mut opcode = 0;
+    while opcode < 256 {
+        table[opcode] = SequenceKind::classify(Opcode(opcode as u8));
+        opcode += 1;
+    }
+    table
 }
 
 /// PSNs that a READ of `dma_len` bytes takes; 0 when the path MTU is needed and not known.

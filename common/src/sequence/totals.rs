@@ -28,11 +28,9 @@ pub struct SequenceTotals {
     pub rnr_waits: u32,
     /// First PSN of the sequence, with [`VALID`]; forgotten when it is too far back to compare.
     pub(super) first: u32,
-    /// Highest PSN acknowledged; in a response space, PSN of the last ACK. With [`VALID`].
-    pub(super) acknowledged: u32,
     /// PSN of a repeat that did not follow a rewind, with [`VALID`].
     pub(super) echo: u32,
-    reserved: [u32; 2],
+    reserved: [u32; 3],
 }
 
 /// Marks a word of [`SequenceTotals`] or [`super::Window`] whose low 24 bits are a PSN.

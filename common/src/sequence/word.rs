@@ -2,14 +2,17 @@
 
 use super::fills::Fills;
 use super::holes::Holes;
+use super::{MAX_REWIND, SequenceKind};
 use crate::psn::Psn;
 
 /// State that every packet changes.
 ///
 /// ```text
-/// 31..28 | 27            | 26             | 25       | 24    | 23..0
-/// zero   | response open | next uncertain | troubled | known | next PSN
+/// 31     | 30    | 29   | 28      | 27            | 26             | 25       | 24    | 23..0
+/// locked | block | zero | watched | response open | next uncertain | troubled | known | next PSN
 /// ```
+///
+/// In a record of ACKs, the next PSN is the one after the highest that was answered.
 #[repr(transparent)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SequenceWord(pub u32);
@@ -35,6 +38,14 @@ impl SequenceWord {
     pub(super) const UNCERTAIN: u32 = 1 << 26;
     /// A READ response First or Middle was last.
     pub(super) const OPEN: u32 = 1 << 27;
+    /// For the caller, and kept by everything here: whoever has the other direction wants to hear of
+    /// every packet of this one.
+    pub const WATCHED: u32 = 1 << 28;
+    /// Copy of [`Self::BLOCK_OF_PSN`] in the next PSN when the side state was last touched: so it is,
+    /// once for each 2^20 PSNs, and ages.
+    const BLOCK: u32 = 1 << 30;
+    const BLOCK_OF_PSN: u32 = 1 << 20;
+    const BLOCK_SHIFT: u32 = 10;
 
     /// The PSN that is due.
     #[inline(always)]
@@ -46,6 +57,64 @@ impl SequenceWord {
     #[inline(always)]
     pub const fn is_known(self) -> bool {
         self.0 & Self::KNOWN != 0
+    }
+
+    /// Whether nothing is missing, nothing waits for a decision, and the next PSN is certain: an
+    /// acknowledgement changes no counter.
+    #[inline(always)]
+    pub const fn is_calm(self) -> bool {
+        self.0 & (Self::KNOWN | Self::TROUBLED | Self::UNCERTAIN) == Self::KNOWN
+    }
+
+    /// Whether [`Self::after`] says everything of a packet, so that the side state need not be touched.
+    #[inline(always)]
+    pub const fn is_due(self, psn: Psn, kind: SequenceKind) -> bool {
+        const LOOKED_AT: u32 = Psn::MAX.get()
+            | SequenceWord::KNOWN
+            | SequenceWord::TROUBLED
+            | SequenceWord::UNCERTAIN
+            | SequenceWord::BLOCK;
+        match kind {
+            SequenceKind::Untracked | SequenceKind::Acknowledge => true,
+            _ => self.0 & LOOKED_AT == psn.get() | Self::KNOWN | Self::block(psn),
+        }
+    }
+
+    /// The word after a packet that [`Self::is_due`] and takes `span` PSNs, 0 when that is not known.
+    #[must_use]
+    #[inline(always)]
+    pub const fn after(self, psn: Psn, span: u32, kind: SequenceKind) -> Self {
+        if !kind.has_order() {
+            return self.seen(psn);
+        }
+        let mut word = Self::KNOWN | self.0 & (Self::TROUBLED | Self::WATCHED | Self::BLOCK);
+        word |= if span == 0 { psn.plus(1).get() | Self::UNCERTAIN } else { psn.plus(span).get() };
+        if kind.opens_response() {
+            word |= Self::OPEN;
+        }
+        Self(word)
+    }
+
+    /// The word after a packet whose PSN has no place among others: the highest counts.
+    #[must_use]
+    #[inline(always)]
+    pub const fn seen(self, psn: Psn) -> Self {
+        let back = self.next().distance_from(psn);
+        if self.is_known() && back > 0 && back.unsigned_abs() <= MAX_REWIND {
+            return self;
+        }
+        Self(psn.plus(1).get() | Self::KNOWN | self.0 & Self::WATCHED)
+    }
+
+    #[inline(always)]
+    pub(super) const fn with_trouble(self, is_troubled: bool) -> Self {
+        let word = self.0 & !(Self::TROUBLED | Self::BLOCK) | Self::block(self.next());
+        Self(if is_troubled { word | Self::TROUBLED } else { word })
+    }
+
+    #[inline(always)]
+    const fn block(psn: Psn) -> u32 {
+        (psn.get() & Self::BLOCK_OF_PSN) << Self::BLOCK_SHIFT
     }
 
     #[inline(always)]

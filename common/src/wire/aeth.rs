@@ -65,6 +65,12 @@ impl Aeth {
         self.bytes[0]
     }
 
+    /// The header as one word: the syndrome byte is the upper one.
+    #[inline(always)]
+    pub const fn word(&self) -> u32 {
+        u32::from_be_bytes(self.bytes)
+    }
+
     /// Message sequence number, 24 bits.
     #[inline(always)]
     pub const fn msn(&self) -> u32 {

@@ -4,3 +4,4 @@ mod model;
 mod property;
 mod rules;
 mod trace;
+mod word;

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use roce_common::sequence::{
-    GRACE_MS, IDLE, MAX_GAP, MAX_REWIND, MIN_RESTART, MIN_TIMEOUT, SequenceKind,
+    GRACE, IDLE, MAX_GAP, MAX_REWIND, MIN_RESTART, MIN_TIMEOUT, SequenceKind,
 };
 
 use crate::trace::Step;
@@ -55,7 +55,7 @@ enum How {
 struct Fill {
     psns: Vec<u64>,
     how: How,
-    time_ms: u64,
+    time_us: u64,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -108,14 +108,10 @@ impl Model {
         if step.kind == SequenceKind::Untracked {
             return;
         }
-        if step.kind == SequenceKind::Acknowledge {
-            self.acknowledged = Some(step.psn);
-            return;
-        }
         let Some(next) = self.next else { return self.learn(step) };
         self.settle(|fill| {
             !matches!(fill.how, How::Fresh { .. })
-                && step.time_ms - fill.time_ms >= u64::from(GRACE_MS)
+                && (step.time_us >> 10) - (fill.time_us >> 10) >= u64::from(GRACE)
         });
         let is_idle = step.idle > IDLE;
         if step.psn >= next {
@@ -305,12 +301,12 @@ impl Model {
             };
             if let Some(joined) = joined {
                 last.how = joined;
-                last.time_ms = step.time_ms;
+                last.time_us = step.time_us;
                 last.psns.extend(psns);
                 return;
             }
         }
-        self.fills.push(Fill { psns, how, time_ms: step.time_ms });
+        self.fills.push(Fill { psns, how, time_us: step.time_us });
     }
 
     fn repeat(&mut self, step: &Step) {
@@ -398,6 +394,10 @@ impl Model {
         if self.nak.is_some_and(|nak| nak.psn <= psn) {
             self.nak = None;
         }
+    }
+
+    pub(crate) fn note_answered(&mut self, psn: u64) {
+        self.acknowledged = Some(psn);
     }
 
     pub(crate) fn note_nak(&mut self, psn: u64) {

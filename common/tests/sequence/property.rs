@@ -49,15 +49,20 @@ impl Run {
 
     fn packet(&mut self, at: u64) {
         let kind = self.kind();
-        self.send(at, 1, kind, false);
+        if kind == SequenceKind::Acknowledge {
+            self.engine.sequence().note_answered(psn(at));
+            self.model.note_answered(at);
+        } else {
+            self.send(at, 1, kind, false);
+        }
     }
 
     fn send(&mut self, at: u64, span: u32, kind: SequenceKind, is_copy: bool) {
         self.time_us += 7;
         let idle = u32::try_from(self.time_us - self.last_us).expect("short");
         self.last_us = self.time_us;
-        let time_ms = self.time_us / 1000;
-        let step = Step { psn: at, span, kind, payload: 1000, time_ms, idle, is_copy };
+        let time_us = self.time_us;
+        let step = Step { psn: at, span, kind, payload: 1000, time_us, idle, is_copy };
         self.last = Some(step);
         self.engine.sequence().observe(&step.packet());
         self.model.observe(&step);
@@ -96,15 +101,15 @@ impl Run {
                 }
             }
             Event::Ack { back } => {
-                self.engine.sequence().note_ack(psn(due - u64::from(back)));
+                self.engine.sequence().note_ack(psn(due - u64::from(back)), self.time_us as u32);
                 self.model.note_ack(due - u64::from(back));
             }
             Event::Nak { back } => {
-                self.engine.sequence().note_nak(psn(due - u64::from(back)));
+                self.engine.sequence().note_nak(psn(due - u64::from(back)), self.time_us as u32);
                 self.model.note_nak(due - u64::from(back));
             }
             Event::Rnr { back } => {
-                self.engine.sequence().note_rnr(psn(due - u64::from(back)));
+                self.engine.sequence().note_rnr(psn(due - u64::from(back)), self.time_us as u32);
                 self.model.note_rnr(due - u64::from(back));
             }
             Event::Idle(us) => self.time_us += u64::from(us),
@@ -150,7 +155,7 @@ fn check(
     run.engine.sequence().settle();
     run.model.finish();
     prop_assert_eq!(run.engine.counts(), run.model.counts, "in the end");
-    let totals = run.engine.totals;
+    let totals = run.engine.state.totals;
     prop_assert!(totals.open() <= totals.missing, "{:?}", totals);
     Ok(Some(run.model.counts))
 }

@@ -2,9 +2,7 @@
 
 use proptest::prelude::*;
 use roce_common::psn::Psn;
-use roce_common::sequence::{
-    Sequence, SequenceKind, SequencePacket, SequenceTotals, SequenceWord, Window,
-};
+use roce_common::sequence::{Sequence, SequenceKind, SequencePacket, SequenceState, SequenceWord};
 
 use crate::model::Counts;
 
@@ -15,7 +13,7 @@ pub(crate) struct Step {
     pub(crate) span: u32,
     pub(crate) kind: SequenceKind,
     pub(crate) payload: u32,
-    pub(crate) time_ms: u64,
+    pub(crate) time_us: u64,
     pub(crate) idle: u32,
     pub(crate) is_copy: bool,
 }
@@ -31,7 +29,7 @@ impl Step {
             span: self.span,
             kind: self.kind,
             payload: self.payload,
-            time_ms: self.time_ms as u16,
+            time_us: self.time_us as u32,
             idle: self.idle,
             is_copy: self.is_copy,
         }
@@ -46,17 +44,16 @@ pub(crate) fn psn(unwrapped: u64) -> Psn {
 #[derive(Debug, Default)]
 pub(crate) struct Engine {
     pub(crate) word: SequenceWord,
-    pub(crate) window: Window,
-    pub(crate) totals: SequenceTotals,
+    pub(crate) state: SequenceState,
 }
 
 impl Engine {
     pub(crate) fn sequence(&mut self) -> Sequence<'_> {
-        Sequence { word: &mut self.word, window: &mut self.window, totals: &mut self.totals }
+        Sequence { word: &mut self.word, state: &mut self.state }
     }
 
     pub(crate) fn counts(&self) -> Counts {
-        let totals = &self.totals;
+        let totals = &self.state.totals;
         Counts {
             missing: totals.missing,
             lost: totals.lost,

@@ -1,13 +1,12 @@
 //! The PSN engine over the records of a file.
 
 use roce_common::flow::WideKey;
-use roce_common::psn::Psn;
 use roce_common::sequence::{
-    PacketClass, Sequence, SequenceKind, SequencePacket, SequenceTotals, SequenceWord, Window,
-    read_span,
+    PacketClass, Sequence, SequenceKind, SequencePacket, SequenceState, SequenceTotals,
+    SequenceWord, read_span,
 };
 use roce_common::wire::{
-    Ecn, IcrcCheck, Nak, Opcode, Operation, RNR_TIMER_MICROSECONDS, RocePacket, Syndrome, Transport,
+    Ecn, IcrcCheck, Nak, Opcode, Operation, RNR_TIMER_MICROSECONDS, RocePacket, Syndrome,
 };
 
 use super::copies::{Copies, Fingerprint};
@@ -31,13 +30,14 @@ const SILENCE: u32 = 500_000;
 #[derive(Debug, Default)]
 struct RecordSequence {
     word: SequenceWord,
-    window: Window,
-    totals: SequenceTotals,
-    /// `totals` when `counts` was last brought up to date.
+    state: SequenceState,
+    /// The totals when `counts` was last brought up to date.
     counted: SequenceTotals,
     counts: SequenceReport,
     copies: Copies,
     last_seen: Option<Timestamp>,
+    /// Some packet had a PSN with a place among others.
+    has_order: bool,
     /// Some packet had a right ICRC, so a wrong one means damage.
     has_good_icrc: bool,
     /// Payload of First and Middle packets; 0 when none was seen.
@@ -70,18 +70,12 @@ pub(super) struct RecordOutcome {
 
 impl RecordSequence {
     fn sequence(&mut self) -> Sequence<'_> {
-        Sequence { word: &mut self.word, window: &mut self.window, totals: &mut self.totals }
+        Sequence { word: &mut self.word, state: &mut self.state }
     }
 
     fn update_counts(&mut self) {
-        self.counts.advance(&self.counted, &self.totals);
-        self.counted = self.totals;
-    }
-
-    /// Whether nothing is missing and nothing waits for a decision, so that a packet in order, or an
-    /// answer, changes no counter.
-    const fn is_calm(&self) -> bool {
-        self.word.0 >> 24 == 1
+        self.counts.advance(&self.counted, &self.state.totals);
+        self.counted = self.state.totals;
     }
 
     fn learn_mtu(&mut self, operation: Operation, payload: u32) {
@@ -124,7 +118,7 @@ impl Sequences {
         }
         let time = moment.time;
         let operation = opcode.operation();
-        let kind = kind_of(opcode.transport(), operation);
+        let kind = SequenceKind::of_opcode(opcode);
         if kind == SequenceKind::Untracked {
             self.untracked(index, key, packet, frame, moment);
             return;
@@ -152,18 +146,19 @@ impl Sequences {
             span,
             kind,
             payload: packet.payload_bytes,
-            time_ms: time.map_or(0, |time| (time.as_nanos() / 1_000_000) as u16),
+            time_us: time.map_or(0, micros),
             idle,
             is_copy,
         };
         let record = &mut self.records[index];
         record.last_seen = record.last_seen.max(time);
-        let is_due = record.is_calm() && record.word.next() == psn;
-        let before = (!is_due).then_some(record.totals);
+        record.has_order |= kind.has_order();
+        let is_due = record.word.is_due(psn, kind);
+        let before = (!is_due).then_some(record.state.totals);
         let due = record.word.next();
         let class = record.sequence().observe(&sequence);
         let is_new_rewind =
-            before.is_some_and(|before| rewinds(&before) != rewinds(&record.totals));
+            before.is_some_and(|before| rewinds(&before) != rewinds(&record.state.totals));
         if class != PacketClass::InOrder {
             record.update_counts();
         }
@@ -176,7 +171,7 @@ impl Sequences {
             record.recorder.mark(moment, &mut self.budget);
         }
         if let Some(before) = &before {
-            let after = &record.totals;
+            let after = &record.state.totals;
             let change = Change { class, due, span, idle, before, after };
             record.recorder.change(seen, &change, &mut self.budget);
         }
@@ -258,36 +253,31 @@ impl Sequences {
     ) {
         let Some(record) = self.records.get_mut(peer) else { return };
         let psn = packet.bth.psn();
-        let before = (!record.is_calm()).then_some(record.totals);
+        let before = (!record.word.is_calm()).then_some(record.state.totals);
         let mut sequence = record.sequence();
-        match kind {
-            // Only the first READ of a rewind names the response that is missing.
-            SequenceKind::Read if is_new_rewind => {
-                sequence.note_nak(psn);
-                record.recorder.hear_read_again(moment, psn);
+        let time_us = moment.time.map_or(0, micros);
+        // Only the first READ of a rewind names the response that is missing.
+        if kind == SequenceKind::Read && is_new_rewind {
+            sequence.note_nak(psn, time_us);
+            record.recorder.hear_read_again(moment, psn);
+        } else if kind.is_response() {
+            let aeth = packet.aeth().map_or(0, |aeth| aeth.word());
+            sequence.note_answer(kind, psn, aeth, time_us);
+        } else if kind == SequenceKind::Acknowledge {
+            // Of a packet that was cut before its AETH, nobody knows what it says.
+            let Some(aeth) = packet.aeth() else { return };
+            sequence.note_answer(kind, psn, aeth.word(), time_us);
+            match aeth.syndrome() {
+                Syndrome::Nak(Nak::PsnSequenceError) => record.recorder.hear_nak(moment, psn),
+                Syndrome::RnrNak { .. } => record.recorder.hear_rnr(moment, psn),
+                _ => {}
             }
-            SequenceKind::Acknowledge => match packet.aeth().map(|aeth| aeth.syndrome()) {
-                Some(Syndrome::Ack { .. }) => sequence.note_ack(psn),
-                Some(Syndrome::Nak(Nak::PsnSequenceError)) => {
-                    sequence.note_nak(psn);
-                    record.recorder.hear_nak(moment, psn);
-                }
-                Some(Syndrome::RnrNak { .. }) => {
-                    sequence.note_rnr(psn);
-                    record.recorder.hear_rnr(moment, psn);
-                }
-                Some(Syndrome::Nak(_)) => sequence.note_ack(psn.plus(Psn::MAX.get())),
-                Some(Syndrome::Reserved(_)) | None => {}
-            },
-            SequenceKind::ResponseFirst
-            | SequenceKind::ResponseMiddle
-            | SequenceKind::ResponseLast
-            | SequenceKind::ResponseOnly => sequence.note_ack(psn),
-            _ => return,
+        } else {
+            return;
         }
         if let Some(before) = &before {
             record.update_counts();
-            record.recorder.answered(moment, psn, before, &record.totals, &mut self.budget);
+            record.recorder.answered(moment, psn, before, &record.state.totals, &mut self.budget);
         }
         if kind == SequenceKind::Acknowledge
             && let Some(responses) = self.pairing.responses_to(peer)
@@ -307,11 +297,11 @@ impl Sequences {
     /// Ends the reading: what is known of each record, and which QPs belong together.
     pub(super) fn finish(mut self) -> Outcome {
         for record in &mut self.records {
-            let before = record.totals;
+            let before = record.state.totals;
             record.sequence().settle();
             record.update_counts();
             let next = record.word.is_known().then(|| record.word.next());
-            record.recorder.finish(next, &before, &record.totals, &mut self.budget);
+            record.recorder.finish(next, &before, &record.state.totals, &mut self.budget);
         }
         let mtu = |index: usize| self.records.get(index).map_or(0, |record| record.path_mtu);
         let with_peer = |index: usize| {
@@ -320,7 +310,7 @@ impl Sequences {
         };
         let mtus: Vec<_> = (0..self.records.len()).map(with_peer).collect();
         let outcome = |(record, path_mtu): (RecordSequence, u32)| RecordOutcome {
-            counts: record.word.is_known().then_some(record.counts),
+            counts: record.has_order.then_some(record.counts),
             path_mtu: (path_mtu != 0).then_some(path_mtu),
             recorder: record.recorder,
         };
@@ -349,42 +339,6 @@ const fn nak_code(nak: Nak) -> &'static str {
     }
 }
 
-fn kind_of(transport: Transport, operation: Operation) -> SequenceKind {
-    let is_start = matches!(
-        operation,
-        Operation::SendFirst
-            | Operation::SendOnly
-            | Operation::SendOnlyImmediate
-            | Operation::SendOnlyInvalidate
-            | Operation::RdmaWriteFirst
-            | Operation::RdmaWriteOnly
-            | Operation::RdmaWriteOnlyImmediate
-            | Operation::CompareSwap
-            | Operation::FetchAdd
-            | Operation::Flush
-            | Operation::AtomicWrite
-    );
-    match (transport, operation) {
-        (_, Operation::Unknown(_) | Operation::Cnp) => SequenceKind::Untracked,
-        (Transport::Uc, _) if is_start => SequenceKind::UnreliableStart,
-        (Transport::Uc, _) => SequenceKind::UnreliableMore,
-        (Transport::Rc | Transport::Xrc, Operation::RdmaReadRequest) => SequenceKind::Read,
-        (Transport::Rc | Transport::Xrc, Operation::RdmaReadResponseFirst) => {
-            SequenceKind::ResponseFirst
-        }
-        (Transport::Rc | Transport::Xrc, Operation::RdmaReadResponseMiddle) => {
-            SequenceKind::ResponseMiddle
-        }
-        (Transport::Rc | Transport::Xrc, Operation::RdmaReadResponseLast) => {
-            SequenceKind::ResponseLast
-        }
-        (
-            Transport::Rc | Transport::Xrc,
-            Operation::RdmaReadResponseOnly | Operation::AtomicAcknowledge,
-        ) => SequenceKind::ResponseOnly,
-        (Transport::Rc | Transport::Xrc, Operation::Acknowledge) => SequenceKind::Acknowledge,
-        (Transport::Rc | Transport::Xrc, _) if is_start => SequenceKind::Start,
-        (Transport::Rc | Transport::Xrc, _) => SequenceKind::More,
-        _ => SequenceKind::Untracked,
-    }
+fn micros(time: Timestamp) -> u32 {
+    (time.as_nanos() / 1_000) as u32
 }
