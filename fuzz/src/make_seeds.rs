@@ -16,6 +16,9 @@ fn main() -> Result<()> {
     for (name, file) in files()? {
         write(&corpus.join("read_capture"), &name, &file)?;
     }
+    for (name, log) in logs()? {
+        write(&corpus.join("explain_log"), &name, &log)?;
+    }
     Ok(())
 }
 
@@ -112,4 +115,32 @@ fn files() -> Result<Vec<(String, Vec<u8>)>> {
         files.push((name.replace('/', "_"), bytes));
     }
     Ok(files)
+}
+
+/// Logs: the lines of every producer, and prefixes that launchers and containers put in front of them.
+fn logs() -> Result<Vec<(String, Vec<u8>)>> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../testdata/logs/qp_errors.json");
+    let text =
+        fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
+    let entries: Vec<serde_json::Value> = serde_json::from_str(&text)?;
+    let mut logs = Vec::new();
+    for entry in &entries {
+        let id = entry["id"].as_str().context("an entry without id")?;
+        let lines: Vec<String> = serde_json::from_value(entry["lines"].clone())?;
+        logs.push((id.to_lowercase(), lines.join("\n").into_bytes()));
+    }
+    let error = "h:1:2 [0] NCCL WARN NET/IB : Got completion with error 12, opcode 1, len 7, vendor err 129";
+    for (name, prefix) in [
+        ("prefix_mpirun", "[1,3]<stderr>:"),
+        ("prefix_srun", "1000: [2026-02-02 12:15:56] "),
+        ("prefix_torchrun", "[rank12]:"),
+        ("prefix_container", "2026-11-29T12:00:00.123456789Z stderr F "),
+        ("prefix_syslog", "Nov 29 12:00:00 node7 trainer[77]: "),
+        ("prefix_kmsg", "3,1234,5678901,-;"),
+    ] {
+        logs.push((name.to_owned(), format!("{prefix}{error}\n{prefix}{error}").into_bytes()));
+    }
+    let docker = r#"{"log":"peer 10.0.0.1\u003c5\u003e: remote access error\n","stream":"stderr","time":"2026-11-29T12:00:00.1Z"}"#;
+    logs.push(("prefix_docker".to_owned(), docker.as_bytes().to_vec()));
+    Ok(logs)
 }

@@ -5,6 +5,7 @@ pub mod attach;
 pub mod bpf;
 pub mod capture;
 pub mod cli;
+pub mod explain;
 pub mod export;
 pub mod flow;
 pub mod host;

@@ -1,6 +1,7 @@
 //! Command lines of the two programs, and how they end.
 
 pub mod collector;
+mod explain;
 mod live;
 mod marking;
 mod read;

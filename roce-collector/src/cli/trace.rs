@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use super::explain::{self, ExplainArgs};
 use super::live::{self, LiveArgs};
 use super::{MarkingArgs, qp_number, read};
 use crate::read::FlowFilter;
@@ -35,6 +36,7 @@ pub const PROGRAM: &str = "roce-trace";
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    Explain(ExplainArgs),
     Live(LiveArgs),
     Read(ReadArgs),
 }
@@ -98,6 +100,7 @@ impl Trace {
     /// What the program ends with: unreadable input, output that cannot be written.
     pub fn run(&self) -> anyhow::Result<ExitCode> {
         match &self.command {
+            Some(Command::Explain(args)) => explain::run(args),
             Some(Command::Live(args)) => live::run(args),
             Some(Command::Read(args)) => read::run(args),
             None => live::run(&self.live),

@@ -1,0 +1,51 @@
+//! NVMe over RDMA in the kernel, host and target. No vendor codes.
+
+use super::Found;
+use crate::explain::event::Event;
+use crate::explain::record::{ErrorRecord, Producer};
+use crate::explain::status::WcStatus;
+use crate::explain::text::{after, decimal, word};
+
+pub(super) fn parse(message: &str) -> Option<Found> {
+    let mut record = ErrorRecord::new(Producer::Nvme);
+    if let Some(rest) = after(message, "nvmet_rdma: ") {
+        record.producer_format = Some("nvmet-rdma");
+        return completion(rest, record);
+    }
+    let rest = after(message, "nvme nvme")?;
+    record.producer_format = Some("nvme-rdma");
+    record.device = Some(format!("nvme{}", word(rest).trim_end_matches(':')));
+    let rest = after(rest, ": ")?;
+    if rest.contains(" failed with status ") {
+        return completion(rest, record);
+    }
+    record.event = Some(event(rest)?);
+    Some(Found::whole(record))
+}
+
+/// `SEND for CQE 0x1 failed with status remote access error (10)`.
+fn completion(rest: &str, mut record: ErrorRecord) -> Option<Found> {
+    let (request, outcome) = rest.split_once(" failed with status ")?;
+    let (words, code) = outcome.rsplit_once(" (")?;
+    record.status = WcStatus::new(decimal(code)?).or_else(|| WcStatus::from_words(words));
+    record.operation = request.split(" for ").next().map(str::to_owned);
+    Some(Found::whole(record))
+}
+
+fn event(rest: &str) -> Option<Event> {
+    const FAILED: [&str; 3] = [
+        "Connect rejected: status",
+        "rdma connection establishment failed",
+        "failed to connect queue",
+    ];
+    const RECOVERY: [&str; 4] = [
+        "starting error recovery",
+        "Reconnecting in ",
+        "Failed reconnect attempt",
+        "Successfully reconnected",
+    ];
+    if FAILED.iter().any(|words| rest.starts_with(words)) {
+        return Some(Event::connection_error());
+    }
+    RECOVERY.iter().any(|words| rest.starts_with(words)).then(Event::recovery)
+}

@@ -1,0 +1,126 @@
+//! Which lines are one failure.
+
+use roce_collector::explain::{Cause, Decoder, DecoderLimits, Severity, WcStatus};
+
+use super::{decode, decode_one};
+
+fn nccl(process: &str, peer: &str, status: u32, code: u32) -> String {
+    format!(
+        "{process} [0] transport/net_ib.cc:1295 NCCL WARN NET/IB : Got completion from peer {peer} with error {status}, \
+         opcode 0, len 0, vendor err {code}"
+    )
+}
+
+#[test]
+fn flushed_work_belongs_to_the_error_before_it() {
+    let mut log = vec![nccl("h:1:2", "10.0.0.12<5>", 12, 129)];
+    for _ in 0..1000 {
+        log.push("h:1:2 [0] NCCL INFO transport/net.cc:1302 -> 6".to_owned());
+        log.push(nccl("h:1:2", "10.0.0.12<5>", 5, 249));
+    }
+    let record = decode_one(&log.join("\n"));
+    assert_eq!((record.lines, record.secondaries), (1001, 1000));
+    assert_eq!((record.status, record.severity()), (Some(WcStatus::RETRY_EXC), Severity::Error));
+    assert!(record.raw.len() <= 4096);
+}
+
+#[test]
+fn flushed_work_alone_is_secondary_and_counted() {
+    let log = [nccl("h:1:2", "10.0.0.12<5>", 5, 249), nccl("h:1:2", "10.0.0.12<5>", 5, 249)];
+    let record = decode_one(&log.join("\n"));
+    assert_eq!((record.lines, record.secondaries), (2, 2));
+    assert_eq!(record.severity(), Severity::Secondary);
+    assert!(record.meaning().contains("look for the first error on this host or on the peer"));
+}
+
+#[test]
+fn other_processes_peers_and_statuses_are_other_failures() {
+    let log = [
+        nccl("h:1:2", "10.0.0.12<5>", 12, 129),
+        nccl("h:9:2", "10.0.0.12<5>", 12, 129),
+        nccl("h:1:2", "10.0.0.13<5>", 12, 129),
+        nccl("h:1:2", "10.0.0.12<6>", 5, 249),
+        nccl("h:1:2", "10.0.0.12<5>", 10, 136),
+    ];
+    assert_eq!(decode(log.iter().map(String::as_str)).len(), 5);
+}
+
+#[test]
+fn the_same_message_again_is_the_same_failure_for_a_while() {
+    let line = nccl("h:1:2", "10.0.0.12<5>", 12, 129);
+    let record = decode_one(&format!("{line}\nsomething\n{line}"));
+    assert_eq!((record.lines, record.secondaries), (2, 0));
+    let far = [line.clone(), "something\n".repeat(40), line.clone()].join("\n");
+    assert_eq!(decode(far.lines()).len(), 2, "far apart in the log");
+    let later = format!("2026-11-29T12:00:00Z {line}\n2026-11-29T12:05:00Z {line}");
+    assert_eq!(decode(later.lines()).len(), 2, "far apart in time");
+    let nameless = " Failed status 12: wr_id 0 syndrom 0x81";
+    assert_eq!(decode([nameless, nameless]).len(), 2, "two runs of a program");
+}
+
+#[test]
+fn lines_of_many_ranks_in_between() {
+    let part = |rank: u32, line: &str| {
+        format!("[1,{rank}]<stderr>:h{rank}:{rank}:7 [0] NCCL WARN NET/IB: Got {line}")
+    };
+    let cqe = "CQE with error (devIndex=0, req=0x1, comm=0x2 (send), wr_id=66, qp_num=";
+    let done = "completion from peer 10.0.0.12<5> with status=IBV_WC_RETRY_EXC_ERR(12) opcode=IBV_WC_SEND(0) vendor_err=129 ";
+    let log = [
+        part(1, &format!("{cqe}101)")),
+        part(2, &format!("{cqe}102)")),
+        part(2, done),
+        part(3, &format!("{cqe}103)")),
+        part(1, done),
+    ];
+    let records = decode(log.iter().map(String::as_str));
+    let found: Vec<_> = records
+        .iter()
+        .map(|it| (it.rank.as_deref(), it.local.qp, it.lines, it.status.is_some()))
+        .collect();
+    let expected = [
+        (Some("1,1"), Some(101), 2, true),
+        (Some("1,2"), Some(102), 2, true),
+        (Some("1,3"), Some(103), 1, false),
+    ];
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn syndromes_of_the_kernel_by_the_thousand() {
+    let pair = "[ 4929.6] infiniband rocep33s0f0: mlx5_poll_one:527:(pid 0): Responder error cqe on cqn 0x406:\n\
+                [ 4929.6] infiniband rocep33s0f0: mlx5_poll_one:530:(pid 0): syndrome 0x5, vendor syndrome 0xf9\n";
+    let record = decode_one(&pair.repeat(1000));
+    assert_eq!((record.lines, record.secondaries), (2000, 1000));
+    assert_eq!(record.device.as_deref(), Some("rocep33s0f0"));
+    assert_eq!(record.time_text.as_deref(), Some("4929.6"));
+}
+
+#[test]
+fn the_port_before_the_error() {
+    // C124: the link flapped 90 s before the retries ran out.
+    let log = format!(
+        "2026-11-29T12:00:00Z h:1:2 [0] NCCL WARN NET/IB : mlx5_0:1 Got non-fatal async event: port error(10)\n\
+         2026-11-29T12:01:30Z {}",
+        nccl("h:1:2", "10.0.0.12<5>", 12, 129)
+    );
+    let records = decode(log.lines());
+    assert_eq!(records.len(), 2);
+    assert_eq!(records[0].cause().map(Cause::id), Some("link_flap"));
+    let between = records[1].time.unwrap().since(records[0].time.unwrap());
+    assert_eq!(between.as_secs(), 90);
+}
+
+#[test]
+fn records_come_out_when_enough_lines_have_passed_or_too_many_wait() {
+    let limits = DecoderLimits { hold_lines: 10, max_pending: 3, ..DecoderLimits::default() };
+    let mut decoder = Decoder::new(limits);
+    let line = |n: u64| nccl("h:1:2", &format!("10.0.0.12<{n}>"), 12, 129);
+    assert_eq!(decoder.line(line(1).as_bytes(), 1).count(), 0);
+    assert_eq!(decoder.line(b"nothing", 11).count(), 0);
+    assert_eq!(decoder.line(b"nothing", 12).map(|record| record.line).collect::<Vec<_>>(), [1]);
+    let out: Vec<_> =
+        (13..18).flat_map(|n| decoder.line(line(n).as_bytes(), n).collect::<Vec<_>>()).collect();
+    assert_eq!(out.iter().map(|record| record.line).collect::<Vec<_>>(), [13, 14]);
+    assert_eq!(decoder.pending(), 3);
+    assert_eq!(decoder.finish().count(), 3);
+}
