@@ -144,8 +144,8 @@ mod tests {
 
     #[test]
     fn long_lines_are_cut_and_counted() {
-        let long = format!("{}{}", "x".repeat(300), ERROR);
-        let log = format!("{long}\n{ERROR}{}\n{ERROR}\n", "y".repeat(300));
+        let prefixed = format!("{}{}", "x".repeat(300), ERROR);
+        let log = format!("{prefixed}\n{ERROR}{}\n{ERROR}\n", "y".repeat(300));
         let (records, read) = scan_in_pieces(log.as_bytes(), 64);
         assert_eq!(records, [2, 3], "what is behind the limit is not seen");
         assert_eq!((read.lines, read.cut_lines), (3, 2));
