@@ -11,6 +11,9 @@ const CAPACITY: usize = 1024 * 1024;
 /// The largest record that can be looked at in one piece, in bytes.
 pub(super) const MAX_RECORD: usize = CAPACITY / 2;
 
+/// Bytes read at a time: they are still in the second-level cache when they are looked at.
+const READ: usize = 128 * 1024;
+
 /// The part of the input that is in memory: `buffer[start..end]`.
 #[derive(Debug)]
 pub(super) struct Window {
@@ -102,7 +105,8 @@ impl Window {
         self.end -= self.start;
         self.start = 0;
         while self.end < len {
-            match self.input.read(&mut self.buffer[self.end..])? {
+            let room = (self.end + READ).min(CAPACITY);
+            match self.input.read(&mut self.buffer[self.end..room])? {
                 0 => return Ok(false),
                 bytes => self.end += bytes,
             }
