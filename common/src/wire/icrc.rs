@@ -4,10 +4,6 @@ use super::{Bth, RocePacket, RoceVersion};
 use crc32fast::Hasher;
 
 const ICRC_LEN: usize = 4;
-/// Eight bytes of ones stand for it.
-const LRH_LEN: usize = 8;
-/// At the end of a UDP header.
-const CHECKSUM_LEN: usize = 2;
 
 /// Result of [`check_icrc`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,58 +36,80 @@ pub fn check_icrc(frame: &[u8], packet: &RocePacket) -> IcrcCheck {
         return IcrcCheck::NotCheckable;
     };
 
-    let Some((bth, rest)) = transport.split_first_chunk::<{ Bth::LEN }>() else {
-        return IcrcCheck::NotCheckable;
-    };
-    let mut crc = Hasher::new();
-    hash_headers(&mut crc, network, *bth, packet.version);
-    crc.update(rest);
+    let mut crc = Batch::default();
+    crc.update(&[0xff; 8]);
+    hash_network(&mut crc, network, packet.version);
+    hash_transport(&mut crc, transport);
     if crc.finalize().to_le_bytes() == stored { IcrcCheck::Good } else { IcrcCheck::Bad }
 }
 
-/// Hashes the ones for the LRH, the network layer, in `RoCEv2` the UDP header, and the BTH.
-fn hash_headers(crc: &mut Hasher, network: &[u8], mut bth: [u8; Bth::LEN], version: RoceVersion) {
-    /// Longer ones have IPv6 extension headers.
-    const USUAL: usize = 48;
-    /// FECN, BECN and six reserved bits.
-    const VARIANT: usize = 4;
-    bth[VARIANT] = 0xff;
-    let mut buffer = [0xff; LRH_LEN + USUAL + Bth::LEN];
-    let end = LRH_LEN + network.len();
-    if network.len() <= USUAL {
-        // One piece instead of many: the CRC of a few bytes costs as much as that of many.
-        buffer[LRH_LEN..end].copy_from_slice(network);
-        mask_start(&mut buffer[LRH_LEN..end]);
-        if version == RoceVersion::V2 {
-            buffer[end - CHECKSUM_LEN..end].fill(0xff);
-        }
-        buffer[end..end + Bth::LEN].copy_from_slice(&bth);
-        crc.update(&buffer[..end + Bth::LEN]);
-        return;
-    }
-    let (start, rest) = network.split_at(USUAL);
-    let end = LRH_LEN + USUAL;
-    buffer[LRH_LEN..end].copy_from_slice(start);
-    mask_start(&mut buffer[LRH_LEN..end]);
-    crc.update(&buffer[..end]);
-    if version == RoceVersion::V2 {
-        // Extension headers end with the UDP header.
-        crc.update(&rest[..rest.len().saturating_sub(CHECKSUM_LEN)]);
-        crc.update(&[0xff; CHECKSUM_LEN]);
-    } else {
-        crc.update(rest);
-    }
-    crc.update(&bth);
+/// Puts small pieces together: the CRC of a few bytes costs as much as that of many.
+#[derive(Debug)]
+struct Batch {
+    crc: Hasher,
+    bytes: [u8; Self::LEN],
+    len: usize,
 }
 
-/// Sets to ones what a router may change in an IP header or GRH: it stands in the first 12 bytes.
-fn mask_start(network: &mut [u8]) {
-    let Some(head) = network.first_chunk_mut::<12>() else { return };
+impl Batch {
+    /// All headers of the usual packet.
+    const LEN: usize = 96;
+
+    fn update(&mut self, piece: &[u8]) {
+        if let Some(room) = self.bytes.get_mut(self.len..self.len + piece.len()) {
+            room.copy_from_slice(piece);
+            self.len += piece.len();
+        } else {
+            self.flush();
+            self.crc.update(piece);
+        }
+    }
+
+    fn flush(&mut self) {
+        self.crc.update(self.bytes.get(..self.len).unwrap_or_default());
+        self.len = 0;
+    }
+
+    fn finalize(mut self) -> u32 {
+        self.flush();
+        self.crc.finalize()
+    }
+}
+
+impl Default for Batch {
+    fn default() -> Self {
+        Self { crc: Hasher::new(), bytes: [0; Self::LEN], len: 0 }
+    }
+}
+
+/// Hashes the network layer and, in `RoCEv2`, the UDP header.
+fn hash_network(crc: &mut Batch, network: &[u8], version: RoceVersion) {
+    // All that a router may change stands in the first 12 bytes, but for the UDP checksum at the end.
+    let Some((&head, rest)) = network.split_first_chunk::<12>() else { return };
+    let mut head: [u8; 12] = head;
     if head[0] >> 4 == 4 {
         (head[1], head[8], head[10], head[11]) = (0xff, 0xff, 0xff, 0xff);
     } else {
         // The version stays; traffic class, flow label and hop limit do not.
         head[0] |= 0x0f;
         (head[1], head[2], head[3], head[7]) = (0xff, 0xff, 0xff, 0xff);
+    }
+    crc.update(&head);
+    match rest.split_last_chunk::<2>() {
+        Some((rest, _checksum)) if version == RoceVersion::V2 => {
+            crc.update(rest);
+            crc.update(&[0xff; 2]);
+        }
+        _ => crc.update(rest),
+    }
+}
+
+fn hash_transport(crc: &mut Batch, transport: &[u8]) {
+    /// FECN, BECN and six reserved bits.
+    const VARIANT: usize = 4;
+    if let (Some(before), Some(after)) = (transport.get(..VARIANT), transport.get(VARIANT + 1..)) {
+        crc.update(before);
+        crc.update(&[0xff]);
+        crc.update(after);
     }
 }
