@@ -1,6 +1,7 @@
 //! The daemon: what is started in which order, and how it ends.
 
 mod host_loop;
+mod inventory_loop;
 mod links;
 mod log;
 mod privileges;
@@ -24,6 +25,7 @@ use crate::bpf::{self, AttachRequest, Attachments, Datapath, DatapathOptions};
 use crate::cli::collector::Collector;
 use crate::http::{ServerState, Status, serve};
 use host_loop::HostLoop;
+use inventory_loop::InventoryLoop;
 use links::Latest;
 use sweep_loop::SweepLoop;
 
@@ -87,12 +89,16 @@ async fn collect(collector: &Collector) -> Result<ExitCode> {
     let (flows, questions) = sync_channel(QUESTIONS);
     let latest_links = Latest::default();
     let host = HostLoop::start(collector, status.clone(), Arc::clone(&is_stopping))?;
+    // Nobody wants the events yet: the loop logs failures by itself.
+    let (inventory, _) = InventoryLoop::start(collector, Arc::clone(&is_stopping))?;
+    let queue_pairs = inventory.snapshot();
     let sweeper = SweepLoop {
         datapath,
         attachments,
         statistics,
         links: latest_links.clone(),
         host: host.report(),
+        inventory: queue_pairs.clone(),
         questions,
         publisher,
     };
@@ -100,10 +106,10 @@ async fn collect(collector: &Collector) -> Result<ExitCode> {
     let watcher = tokio::spawn(links::watch(source, collector.interfaces.clone(), latest_links));
     tracing::info!("listening on http://{}", collector.listen);
 
-    let served = serve(listener, ServerState { status, flows }, stop).await;
+    let served = serve(listener, ServerState { status, flows, inventory: queue_pairs }, stop).await;
     watcher.abort();
     is_stopping.store(true, std::sync::atomic::Ordering::Relaxed);
-    let is_sound = sweeper.join().is_ok() & host.join().is_ok();
+    let is_sound = sweeper.join().is_ok() & host.join().is_ok() & inventory.join().is_ok();
     served.context("the HTTP server failed")?;
     if !is_sound {
         return Err(anyhow!("a part of the collector panicked; see above"));

@@ -31,6 +31,7 @@ impl Server {
     fn start() -> Self {
         let (publisher, status) = watch::channel(Arc::new(Status::default()));
         let (flows, questions) = sync_channel(1);
+        let (_, inventory) = watch::channel(Arc::default());
         let (stop, stopped) = oneshot::channel::<()>();
         let (started, address) = std::sync::mpsc::channel();
         let thread = thread::spawn(move || {
@@ -40,7 +41,8 @@ impl Server {
                 let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
                 started.send(listener.local_addr().unwrap()).unwrap();
                 let stop = async { drop(stopped.await) };
-                serve(listener, ServerState { status, flows }, stop).await.unwrap();
+                let state = ServerState { status, flows, inventory };
+                serve(listener, state, stop).await.unwrap();
             });
         });
         let address = address.recv().unwrap();

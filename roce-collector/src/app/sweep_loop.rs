@@ -18,6 +18,7 @@ use crate::capture::Timestamp;
 use crate::cli::collector::Collector;
 use crate::export::{HookLabel, ProgramRuns, Snapshot, direction_of_tap};
 use crate::http::{FlowsAnswer, FlowsQuestion, HookReport, OtherFlowsReport, Status};
+use crate::inventory::QpSnapshot;
 use crate::sweep::{Counts, Durations, Moment, SweepOptions, Sweeper};
 
 /// Time between two sweeps.
@@ -33,6 +34,7 @@ pub(super) struct SweepLoop {
     pub(super) statistics: Option<RunStatistics>,
     pub(super) links: Latest,
     pub(super) host: SharedReport,
+    pub(super) inventory: watch::Receiver<Arc<QpSnapshot>>,
     pub(super) questions: Receiver<FlowsQuestion>,
     pub(super) publisher: watch::Sender<Arc<Status>>,
 }
@@ -124,6 +126,7 @@ impl Running {
             visible_ratios: host.ratios,
             durations: self.durations,
             programs: self.programs(),
+            inventory: self.parts.inventory.borrow().figures.clone(),
         };
         self.parts.publisher.send_replace(Arc::new(Status {
             snapshot: Arc::new(snapshot),

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use clap::{ArgAction, Args, CommandFactory, FromArgMatches, Parser, ValueEnum};
 
-use super::{FAILURE, MarkingArgs, complain};
+use super::{FAILURE, InventoryArgs, MarkingArgs, complain};
 use crate::attach::{DirectionChoice, HookChoice};
 
 /// Name of the program in messages.
@@ -79,6 +79,10 @@ pub struct Collector {
     #[expect(missing_docs, reason = "clap would show them in the place of the program's own")]
     #[command(flatten)]
     pub marking: MarkingArgs,
+
+    #[expect(missing_docs, reason = "as above")]
+    #[command(flatten)]
+    pub inventory: InventoryArgs,
 
     #[expect(missing_docs, reason = "as above")]
     #[command(flatten)]

@@ -2,6 +2,7 @@
 
 pub mod collector;
 mod explain;
+mod inventory;
 mod live;
 mod marking;
 mod read;
@@ -10,6 +11,7 @@ pub mod trace;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
+pub use inventory::InventoryArgs;
 pub use marking::MarkingArgs;
 
 /// Usage or runtime error.

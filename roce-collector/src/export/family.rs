@@ -11,10 +11,10 @@ use prometheus_client::metrics::MetricType;
 use crate::sweep::Durations;
 
 /// Labels of one series.
-pub(super) type Labels<'a, const N: usize> = [(&'static str, Cow<'a, str>); N];
+pub(crate) type Labels<'a, const N: usize> = [(&'static str, Cow<'a, str>); N];
 
 /// Writes a counter with its series; nothing when there are none. `_total` is added to the name.
-pub(super) fn counter<'a, const N: usize>(
+pub(crate) fn counter<'a, const N: usize>(
     encoder: &mut DescriptorEncoder<'_>,
     name: &str,
     help: &str,
@@ -32,7 +32,7 @@ pub(super) fn counter<'a, const N: usize>(
 }
 
 /// Writes a gauge with its series; nothing when there are none.
-pub(super) fn gauge<'a, const N: usize>(
+pub(crate) fn gauge<'a, const N: usize>(
     encoder: &mut DescriptorEncoder<'_>,
     name: &str,
     help: &str,
@@ -50,7 +50,7 @@ pub(super) fn gauge<'a, const N: usize>(
 }
 
 /// Writes a histogram.
-pub(super) fn histogram(
+pub(crate) fn histogram(
     encoder: &mut DescriptorEncoder<'_>,
     name: &str,
     help: &str,
@@ -67,7 +67,7 @@ pub(super) fn histogram(
 }
 
 /// One label.
-pub(super) fn label<'a>(
+pub(crate) fn label<'a>(
     name: &'static str,
     value: impl Into<Cow<'a, str>>,
 ) -> (&'static str, Cow<'a, str>) {

@@ -8,7 +8,7 @@
 //! What is not known has no series: a direction that nothing is attached to exports none, rather than 0.
 
 mod collector;
-mod family;
+pub(crate) mod family;
 mod flows;
 mod peers;
 mod qps;
@@ -22,6 +22,7 @@ use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, prometheus_text, text};
 use prometheus_client::registry::Registry;
 
+use crate::inventory;
 pub use snapshot::{HookLabel, ProgramRuns, Snapshot, direction as direction_of_tap};
 
 /// Form of the text.
@@ -80,7 +81,11 @@ impl Collector for All {
         peers::encode(snapshot, &mut encoder)?;
         qps::encode(snapshot, &mut encoder)?;
         flows::encode(snapshot, &mut encoder)?;
-        collector::encode(snapshot, &mut encoder)
+        collector::encode(snapshot, &mut encoder)?;
+        match &snapshot.inventory {
+            Some(figures) => inventory::metrics::encode(figures, &mut encoder),
+            None => Ok(()),
+        }
     }
 }
 

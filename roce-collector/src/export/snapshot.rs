@@ -6,6 +6,7 @@ use std::time::Duration;
 use roce_common::marking::MarkingPolicy;
 use roce_common::tap::TapCounters;
 
+use crate::inventory::Figures;
 use crate::sweep::{Durations, View};
 
 /// The state of the collector after a sweep.
@@ -25,6 +26,8 @@ pub struct Snapshot {
     pub durations: Durations,
     /// Run time of the kernel programs, where it is measured.
     pub programs: Vec<ProgramRuns>,
+    /// Queue pairs that the kernel lists; `None` where there is no RDMA.
+    pub inventory: Option<Arc<Figures>>,
 }
 
 /// What a tap is attached by.

@@ -9,6 +9,7 @@ use roce_common::marking::MarkingPolicy;
 use roce_common::tap::TapCounters;
 
 use super::*;
+use crate::inventory::{Figures, QpState, QpType};
 use crate::sweep::{Counts, DeviceFigures, Durations, PeerKey, QpKey, View};
 
 fn host(last: u8) -> IpAddr {
@@ -63,6 +64,7 @@ fn snapshot() -> Snapshot {
         visible_ratios: vec![Some(0.25), None],
         durations,
         programs: Vec::new(),
+        inventory: None,
     }
 }
 
@@ -148,7 +150,14 @@ fn every_metric_is_in_the_reference() {
     let rows = reference.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next());
     let mut documented: Vec<_> = rows.collect();
     let runs = ProgramRuns { program: "p".to_owned(), runs: 1, time: Duration::ZERO };
-    let all = Snapshot { programs: vec![runs], ..snapshot() };
+    let device: Arc<str> = "mlx5_0".into();
+    let figures = Figures {
+        qps: vec![(Arc::clone(&device), QpType::RC, QpState::RTS, 1)],
+        failed: vec![(device, QpType::RC, 1)],
+        ..Figures::default()
+    };
+    let inventory = Some(Arc::new(figures));
+    let all = Snapshot { programs: vec![runs], inventory, ..snapshot() };
     let text = render(&Arc::new(all), Format::Prometheus).unwrap();
     let types = text.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.split(' ').next());
     let mut exported: Vec<_> = types.collect();

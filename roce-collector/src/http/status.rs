@@ -8,6 +8,7 @@ use tokio::sync::watch;
 
 use super::FlowsQuestion;
 use crate::export::Snapshot;
+use crate::inventory::QpSnapshot;
 
 /// The collector is alive when the last sweep is not older than this.
 const MAX_SWEEP_AGE: Duration = Duration::from_secs(10);
@@ -32,6 +33,8 @@ pub struct ServerState {
     pub status: watch::Receiver<Arc<Status>>,
     /// Takes questions for flows; who sweeps answers between two sweeps.
     pub flows: SyncSender<FlowsQuestion>,
+    /// The queue pairs that the kernel lists.
+    pub inventory: watch::Receiver<Arc<QpSnapshot>>,
 }
 
 impl Status {

@@ -2,8 +2,6 @@
 
 use std::fmt;
 
-use serde::{Serialize, Serializer};
-
 /// Transport service of a queue pair: `enum ib_qp_type` of the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct QpType(pub u8);
@@ -64,6 +62,10 @@ impl QpState {
     /// In error: every request is flushed.
     pub const ERR: Self = Self(6);
 
+    /// All that there are.
+    pub const ALL: [Self; 7] =
+        [Self::RESET, Self::INIT, Self::RTR, Self::RTS, Self::SQD, Self::SQE, Self::ERR];
+
     /// Name as iproute2 writes it.
     pub const fn name(self) -> &'static str {
         match self.0 {
@@ -100,12 +102,6 @@ macro_rules! shown_by_name {
         impl fmt::Display for $kind {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str(self.name())
-            }
-        }
-
-        impl Serialize for $kind {
-            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                serializer.serialize_str(self.name())
             }
         }
     )*};

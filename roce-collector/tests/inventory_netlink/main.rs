@@ -4,7 +4,9 @@
 
 mod cost;
 mod damage;
+mod http;
 mod kernel;
 mod recorded;
 mod recording;
+mod sweeps;
 mod trouble;

@@ -11,6 +11,8 @@ use roce_collector::inventory::netlink::RdmaSocket;
 const COOKED_HEADER: usize = 16;
 /// First byte pair of that header for what the process sent.
 const SENT: [u8; 2] = [0, 4];
+/// Type of a question for devices.
+const DEVICES: u16 = 0x1401;
 
 /// Requests and the datagrams that answered each.
 #[derive(Clone, Debug)]
@@ -50,7 +52,8 @@ impl Recording {
 /// Gives the recorded answers, with the sequence numbers of the requests at hand.
 #[derive(Debug)]
 pub(crate) struct Replay {
-    recording: Recording,
+    /// The one in use comes first. Each question for devices, but the first, goes on to the next.
+    recordings: VecDeque<Recording>,
     queue: VecDeque<Vec<u8>>,
     /// How often each kind of request came.
     pub(crate) asked: BTreeMap<u16, usize>,
@@ -58,14 +61,25 @@ pub(crate) struct Replay {
 
 impl Replay {
     pub(crate) fn new(recording: Recording) -> Self {
-        Self { recording, queue: VecDeque::new(), asked: BTreeMap::new() }
+        Self::in_turn([recording])
+    }
+
+    /// One recording for each sweep; the last stays.
+    pub(crate) fn in_turn(recordings: impl IntoIterator<Item = Recording>) -> Self {
+        let recordings = recordings.into_iter().collect();
+        Self { recordings, queue: VecDeque::new(), asked: BTreeMap::new() }
     }
 }
 
 impl RdmaSocket for Replay {
     fn send(&mut self, request: &[u8]) -> io::Result<()> {
-        *self.asked.entry(u16::from_ne_bytes([request[4], request[5]])).or_default() += 1;
-        let answer = self.recording.answer(request).expect("a request of the recording");
+        let kind = u16::from_ne_bytes([request[4], request[5]]);
+        let asked = self.asked.entry(kind).or_default();
+        *asked += 1;
+        if kind == DEVICES && *asked > 1 && self.recordings.len() > 1 {
+            self.recordings.pop_front();
+        }
+        let answer = self.recordings[0].answer(request).ok_or(io::ErrorKind::ConnectionRefused)?;
         for datagram in answer {
             self.queue.push_back(with_sequence(datagram, &request[8..12]));
         }
