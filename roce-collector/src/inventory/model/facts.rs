@@ -43,8 +43,8 @@ pub struct Qp {
     pub first_seen: Timestamp,
     /// When its state was first seen.
     pub state_since: Timestamp,
-    /// Sweeps in a row that did not have it.
-    pub(super) missed: u32,
+    /// Sweeps in a row that did not have it: 0 when the last one did.
+    pub missed: u32,
 }
 
 /// An RDMA device.
