@@ -9,6 +9,7 @@
 //! totals of all records --Flow::join--> flows --FlowReport::of--> JSON
 //! ```
 
+mod answers;
 #[expect(clippy::module_inception, reason = "the file is named after its type, as all others")]
 mod flow;
 mod identity;
@@ -17,6 +18,7 @@ mod sequence;
 mod snapshot;
 mod totals;
 
+pub use answers::AnswersReport;
 pub use flow::{Flow, Record};
 pub use identity::FlowId;
 pub use report::{EcnReport, FlowReport, MismarkedReport, NakReport, PsnReport};

@@ -10,7 +10,7 @@ use roce_common::tap::NAK_UNKNOWN;
 use roce_common::wire::{Opcode, Operation, RNR_TIMER_MICROSECONDS, RoceVersion, VlanTag};
 use serde::{Deserialize, Serialize};
 
-use super::{Flow, SequenceReport};
+use super::{AnswersReport, Flow, SequenceReport};
 use crate::capture::Timestamp;
 use crate::timeline::Entry;
 
@@ -62,6 +62,9 @@ pub struct FlowReport {
     pub rnr_timer_ms: Option<f64>,
     /// Congestion notification packets: to `dst_qp`, because it sends too fast.
     pub cnps: u64,
+    /// What the peer sent back about this flow, in packets of the other direction, where the pair is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answers: Option<AnswersReport>,
     /// Packets by ECN codepoint.
     pub ecn: EcnReport,
     /// Packets by DSCP.
@@ -167,6 +170,7 @@ impl FlowReport {
             rnr_naks: Some(rnr_naks),
             rnr_timer_ms: rnr_timer_ms(flow),
             cnps: flow.cnps(),
+            answers: None,
             ecn: EcnReport { not_ect, ect0, ect1, ce },
             dscp: dscp(flow),
             dscp_other: flow.sum(|totals| totals.dscp_other),
@@ -192,7 +196,10 @@ impl FlowReport {
     /// Sorts by trouble (losses, NAKs, retransmissions, wrong marks, CE marks, CNPs), then by packets. Equal ones keep their order.
     pub fn sort(reports: &mut [Self]) {
         reports.sort_by_cached_key(|report| {
-            let naks = report.naks.map_or(0, |naks| naks.total()) + report.rnr_naks.unwrap_or(0);
+            let naks = |naks: Option<NakReport>| naks.map_or(0, |naks| naks.total());
+            let answers = report.answers.unwrap_or_default();
+            let naks = naks(report.naks).max(naks(answers.naks))
+                + report.rnr_naks.max(answers.rnr_naks).unwrap_or(0);
             let mismarked = report.mismarked.dscp.max(report.mismarked.not_ect);
             let psn = report.sequence().unwrap_or_default();
             let lost = psn.lost;
@@ -202,7 +209,7 @@ impl FlowReport {
                 psn.retransmitted,
                 mismarked,
                 report.ecn.ce,
-                report.cnps,
+                report.cnps.max(answers.cnps),
                 report.packets,
             ))
         });
@@ -246,6 +253,20 @@ impl NakReport {
             remote_operational_error: naks[3],
             invalid_rd_request: naks[4],
             unknown: naks[usize::from(NAK_UNKNOWN)],
+        }
+    }
+
+    /// The sum of both.
+    #[must_use]
+    pub const fn plus(&self, other: &Self) -> Self {
+        Self {
+            psn_sequence_error: self.psn_sequence_error + other.psn_sequence_error,
+            invalid_request: self.invalid_request + other.invalid_request,
+            remote_access_error: self.remote_access_error + other.remote_access_error,
+            remote_operational_error: self.remote_operational_error
+                + other.remote_operational_error,
+            invalid_rd_request: self.invalid_rd_request + other.invalid_rd_request,
+            unknown: self.unknown + other.unknown,
         }
     }
 

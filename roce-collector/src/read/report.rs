@@ -11,7 +11,7 @@ use super::store::record;
 use super::stories::{tell_flows, tell_pairs};
 use super::{FlowFilter, IcrcCounts, OtherFlows, Reading};
 use crate::capture::{CaptureInfo, Format, LinkType, Timestamp};
-use crate::flow::{Flow, FlowReport};
+use crate::flow::{AnswersReport, Flow, FlowReport};
 use crate::pair::{QpPair, SourceQps};
 
 /// What a capture file says; one JSON object.
@@ -123,6 +123,8 @@ impl ReadReport {
         if counts.without_headers != 0 {
             reports.iter_mut().for_each(FlowReport::hide_syndromes);
         }
+        AnswersReport::assign(&mut reports);
+        FlowReport::sort(&mut reports);
         let mut pairs: Vec<_> =
             reading.pairs.iter().filter(|pair| filter.matches_pair(pair)).cloned().collect();
         if filter.qp.is_some() {

@@ -1,5 +1,6 @@
 //! `roce-trace read` on real captures, on traffic whose truth is known, and on bad input.
 
+mod answers;
 mod cases;
 mod cli;
 mod formats;

@@ -55,7 +55,12 @@ pub(super) fn table(flows: &[FlowReport], colours: Colours) -> Table {
 }
 
 fn row(flow: &FlowReport) -> [Cell; 16] {
-    let naks = flow.naks.map(|naks| naks.total());
+    // Where the pair is known, answers stand with the flow that they are about.
+    let (naks, rnr_naks, cnps) = match &flow.answers {
+        Some(answers) => (answers.naks, answers.rnr_naks, answers.cnps),
+        None => (flow.naks, flow.rnr_naks, flow.cnps),
+    };
+    let naks = naks.map(|naks| naks.total());
     let marking = match (flow.mismarked.dscp, flow.mismarked.not_ect) {
         (0, 0) => "ok",
         (_, 0) => "DSCP",
@@ -77,8 +82,8 @@ fn row(flow: &FlowReport) -> [Cell; 16] {
         sequence_cell(count(|psn| psn.reordered), Some(Color::Yellow)),
         sequence_cell(count(|psn| psn.retransmitted), Some(Color::Red)),
         trouble(naks),
-        trouble(flow.rnr_naks),
-        Cell::new(flow.cnps),
+        trouble(rnr_naks),
+        Cell::new(cnps),
         Cell::new(percent(flow.ecn.ce, flow.packets)),
         Cell::new(dscps(flow)),
         if marking == "ok" { marking_cell } else { marking_cell.fg(Color::Yellow) },
