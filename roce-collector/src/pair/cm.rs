@@ -72,14 +72,14 @@ pub(super) struct Life {
 }
 
 impl Connections {
-    /// Reads a datagram; the QP that a request or a reply opens.
+    /// Reads a datagram; the QP that a request or a reply opens, with the life that it had before.
     pub(super) fn datagram(
         &mut self,
         key: &WideKey,
         packet: &RocePacket,
         frame: &[u8],
         moment: Moment,
-    ) -> Option<Qp> {
+    ) -> Option<(Qp, Life)> {
         if packet.bth.opcode().transport() != Transport::Ud || key.dest_qp() != 1 {
             return None;
         }
@@ -97,13 +97,13 @@ impl Connections {
                 let id = word(LOCAL_ID)?;
                 let psn = number(REQUEST_PSN).unwrap_or(0);
                 self.keep(moment, key, qp, Event::ConnectRequest { qp: qp.number, psn });
-                self.request(id, qp).then_some(qp)
+                Some((qp, self.request(id, qp)?))
             }
             REPLY => {
                 let qp = Qp { host: key.source, number: number(REPLY_QP)? };
                 let psn = number(REPLY_PSN).unwrap_or(0);
                 self.keep(moment, key, qp, Event::ConnectReply { qp: qp.number, psn });
-                self.reply(word(LOCAL_ID)?, word(REMOTE_ID)?, key, qp).then_some(qp)
+                Some((qp, self.reply(word(LOCAL_ID)?, word(REMOTE_ID)?, key, qp)?))
             }
             READY_TO_USE | REJECT | DISCONNECT_REQUEST | DISCONNECT_REPLY => {
                 let qp = self.end(key, word(LOCAL_ID)?, word(REMOTE_ID)?)?;
@@ -128,10 +128,10 @@ impl Connections {
         }
     }
 
-    /// Whether this is no repeat of a request.
-    fn request(&mut self, id: u32, qp: Qp) -> bool {
+    /// Takes a request; the QP's life before, unless this is a repeat.
+    fn request(&mut self, id: u32, qp: Qp) -> Option<Life> {
         if self.by_id.get(&(qp.host, id)) == Some(&qp) {
-            return false;
+            return None;
         }
         if self.pending.len() == MAX_PENDING {
             self.pending.pop_front();
@@ -140,29 +140,29 @@ impl Connections {
         if let Some(old) = self.peers.remove(&qp) {
             self.peers.remove(&old);
         }
-        self.open(id, qp);
-        true
+        Some(self.open(id, qp))
     }
 
-    /// Whether this is the first reply to a request.
-    fn reply(&mut self, id: u32, request: u32, key: &WideKey, qp: Qp) -> bool {
+    /// Takes the first reply to a request; the QP's life before.
+    fn reply(&mut self, id: u32, request: u32, key: &WideKey, qp: Qp) -> Option<Life> {
         let is_asker = |(id, asker): &(u32, Qp)| *id == request && asker.host == key.destination;
-        let Some(place) = self.pending.iter().rposition(is_asker) else { return false };
-        let Some((_, asker)) = self.pending.remove(place) else { return false };
+        let place = self.pending.iter().rposition(is_asker)?;
+        let (_, asker) = self.pending.remove(place)?;
         if self.peers.len() < MAX_CONNECTIONS {
             self.peers.insert(asker, qp);
             self.peers.insert(qp, asker);
         }
-        self.open(id, qp);
-        true
+        Some(self.open(id, qp))
     }
 
-    fn open(&mut self, id: u32, qp: Qp) {
-        if self.by_id.len() < MAX_CONNECTIONS {
-            self.by_id.insert((qp.host, id), qp);
-            let connections = self.lives.get(&qp).map_or(0, |life| life.connections) + 1;
-            self.lives.insert(qp, Life { connections, ..Life::default() });
+    fn open(&mut self, id: u32, qp: Qp) -> Life {
+        if self.by_id.len() == MAX_CONNECTIONS {
+            return Life::default();
         }
+        self.by_id.insert((qp.host, id), qp);
+        let life = self.lives.entry(qp).or_default();
+        let new = Life { connections: life.connections + 1, ..Life::default() };
+        std::mem::replace(life, new)
     }
 
     /// An end of the connection with these IDs.

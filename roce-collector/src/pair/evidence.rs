@@ -75,8 +75,8 @@ impl SourceQps {
 impl Pairing {
     /// All pairs, each once, in order of their ends.
     pub fn pairs(&self) -> Vec<QpPair> {
-        let mut pairs: Vec<_> =
-            self.records.iter().filter_map(|record| self.pair_of(record)).collect();
+        let current = self.records.iter().filter_map(|record| self.pair_of(record));
+        let mut pairs: Vec<_> = current.chain(self.ended.iter().cloned()).collect();
         // The better of the two directions stays.
         let order = |pair: &QpPair| (pair.a, pair.b);
         pairs.sort_by(|x, y| order(x).cmp(&order(y)).then(y.confidence.total_cmp(&x.confidence)));
@@ -84,7 +84,7 @@ impl Pairing {
         pairs
     }
 
-    fn pair_of(&self, answers: &Record) -> Option<QpPair> {
+    pub(super) fn pair_of(&self, answers: &Record) -> Option<QpPair> {
         if answers.hits == 0 {
             return None; // the requests' side of the same pair
         }

@@ -25,6 +25,8 @@ pub use evidence::{QpEnd, QpPair, SourceQps};
 const OUTSTANDING: i32 = 1 << 12;
 /// Records between two hosts that are compared for one response.
 const MAX_CANDIDATES: usize = 64;
+/// Pairs of ended connections that are remembered.
+const MAX_ENDED: usize = 1 << 16;
 /// Answers outside the window after which a pairing is given up, unless many more were inside.
 const MAX_MISSES: u32 = 8;
 
@@ -46,6 +48,8 @@ pub struct Pairing {
     /// Records by the QP they go to.
     to: HashMap<Qp, Vec<usize>>,
     connections: Connections,
+    /// Pairs of connections that ended because one of the QP numbers was used again.
+    ended: Vec<QpPair>,
 }
 
 /// What is known of one record.
@@ -190,11 +194,20 @@ impl Pairing {
         frame: &[u8],
         moment: Moment,
     ) -> Vec<usize> {
-        let Some(new) = self.connections.datagram(key, packet, frame, moment) else {
+        let Some((new, life)) = self.connections.datagram(key, packet, frame, moment) else {
             return Vec::new();
         };
         let restarted = self.to.get(&new).cloned().unwrap_or_default();
         for &index in &restarted {
+            let record = &self.records[index];
+            let answers = [record.requests.map(|_| index), record.responses, record.acknowledges];
+            for answers in answers.into_iter().flatten() {
+                if self.ended.len() < MAX_ENDED
+                    && let Some(pair) = self.pair_of(&self.records[answers])
+                {
+                    self.ended.push(QpPair { opened: life.opened, closed: life.closed, ..pair });
+                }
+            }
             self.separate(index);
         }
         restarted

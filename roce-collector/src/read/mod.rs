@@ -22,4 +22,5 @@ pub use filter::FlowFilter;
 pub use findings::{Finding, Severity};
 pub use report::{InputReport, NotSeenReport, PacketsReport, ReadReport, Source};
 pub use store::{FlowStore, OtherFlows};
+pub use stories::Unconnected;
 pub use text::{Colours, write_text};

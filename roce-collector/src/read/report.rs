@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::findings::{Finding, find};
 use super::store::record;
-use super::stories::{tell_flows, tell_pairs};
+use super::stories::{Unconnected, tell_flows, tell_others, tell_pairs};
 use super::{FlowFilter, IcrcCounts, OtherFlows, Reading};
 use crate::capture::{CaptureInfo, Format, LinkType, Timestamp};
 use crate::flow::{AnswersReport, Flow, FlowReport};
@@ -35,6 +35,9 @@ pub struct ReadReport {
     pub other_flows: OtherFlows,
     /// QPs that talk to each other, of the flows that were asked for.
     pub pairs: Vec<QpPair>,
+    /// QPs that were asked for and only connection manager messages name; left out when there are none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub unconnected: Vec<Unconnected>,
     /// What is wrong or odd, the worst first.
     pub findings: Vec<Finding>,
     /// What the file cannot show.
@@ -127,9 +130,11 @@ impl ReadReport {
         FlowReport::sort(&mut reports);
         let mut pairs: Vec<_> =
             reading.pairs.iter().filter(|pair| filter.matches_pair(pair)).cloned().collect();
+        let mut unconnected = Vec::new();
         if filter.qp.is_some() {
             tell_pairs(reading, &mut pairs);
             tell_flows(reading, &pairs, &mut reports);
+            unconnected = tell_others(reading, filter, &pairs);
         }
         let malformed = ParseReason::ALL.iter().zip(reading.tap.reason);
         Self {
@@ -158,6 +163,7 @@ impl ReadReport {
             flows: reports,
             other_flows: reading.other_flows,
             pairs,
+            unconnected,
             findings,
             not_seen: NotSeenReport {
                 mirror_lost: None,

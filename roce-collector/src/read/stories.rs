@@ -1,17 +1,29 @@
 //! The time lines of the flows that were asked for.
 
+use std::collections::BTreeSet;
 use std::net::IpAddr;
 
 use roce_common::flow::FlowKey;
 use roce_common::wire::Transport;
+use serde::Serialize;
 
-use super::Reading;
+use super::{FlowFilter, Reading};
 use crate::flow::{FlowId, FlowReport};
 use crate::pair::{QpEnd, QpPair};
 use crate::timeline::{Entry, Moment, Story, merge};
 
 /// What goes from one host to one QP of another.
 type Way = (IpAddr, QpEnd);
+
+/// A QP whose connection never carried anything, as far as the file shows.
+#[derive(Clone, Debug, Serialize)]
+pub struct Unconnected {
+    /// The QP.
+    #[serde(flatten)]
+    pub end: QpEnd,
+    /// What was said about it.
+    pub timeline: Vec<Entry>,
+}
 
 /// Gives every pair its time line.
 pub(super) fn tell_pairs(reading: &Reading, pairs: &mut [QpPair]) {
@@ -33,6 +45,21 @@ pub(super) fn tell_flows(reading: &Reading, pairs: &[QpPair], flows: &mut [FlowR
         }
         flow.timeline = Some(timeline(reading, &[(flow.src, end)], &[end]));
     }
+}
+
+/// QPs that `filter` asks for, that have messages of the connection manager and are in none of `pairs`.
+pub(super) fn tell_others(
+    reading: &Reading,
+    filter: &FlowFilter,
+    pairs: &[QpPair],
+) -> Vec<Unconnected> {
+    let named = reading.connection_events.iter().map(|event| event.end);
+    let is_asked_for =
+        |end: &QpEnd| filter.qp == Some(end.qp) && filter.peer.is_none_or(|peer| peer == end.ip);
+    let is_paired = |end: &QpEnd| pairs.iter().any(|pair| pair.a == *end || pair.b == *end);
+    let ends: BTreeSet<_> = named.filter(|end| is_asked_for(end) && !is_paired(end)).collect();
+    let tell = |end: QpEnd| Unconnected { end, timeline: timeline(reading, &[], &[end]) };
+    ends.into_iter().map(tell).collect()
 }
 
 fn timeline(reading: &Reading, ways: &[Way], ends: &[QpEnd]) -> Vec<Entry> {

@@ -3,6 +3,7 @@
 mod answers;
 mod cases;
 mod cli;
+mod connections;
 mod formats;
 mod lab;
 mod psn;

@@ -31,6 +31,14 @@ pub(super) fn timelines(out: &mut impl Write, report: &ReadReport) -> io::Result
         )?;
         lines(out, entries, |sender| if sender == src { ">" } else { "<" })?;
     }
+    for other in &report.unconnected {
+        let (ip, qp) = (other.end.ip, other.end.qp);
+        writeln!(
+            out,
+            "\nTIME LINE of {ip} QP {qp:#x}, which only connection manager messages name"
+        )?;
+        lines(out, &other.timeline, |sender| if sender == ip { ">" } else { "<" })?;
+    }
     Ok(())
 }
 
