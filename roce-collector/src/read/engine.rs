@@ -4,8 +4,8 @@ use roce_common::flow::WideKey;
 use roce_common::marking::MarkingPolicy;
 use roce_common::tap::TapCounters;
 use roce_common::wire::{
-    EtherType, IcrcCheck, Parsed, RocePacket, SliceReader, check_icrc, parse_ethernet,
-    parse_network,
+    EtherType, IcrcCheck, Opcode, Operation, Parsed, RocePacket, SliceReader, check_icrc,
+    parse_ethernet, parse_network,
 };
 use serde::Serialize;
 
@@ -37,6 +37,10 @@ pub struct FrameCounts {
     pub truncated: u64,
     /// RoCE packets that were cut before an extended header that matters.
     pub without_headers: u64,
+    /// Of these, answers: nobody knows whether they are NAKs.
+    pub without_syndrome: u64,
+    /// And READ requests: nobody knows how many PSNs they take.
+    pub without_read_length: u64,
     /// ICRCs of RoCE packets.
     pub icrc: IcrcCounts,
     /// RoCE packets with the same source and destination MAC address.
@@ -81,6 +85,15 @@ pub struct Reading {
     pub marking: MarkingPolicy,
 }
 
+impl FrameCounts {
+    #[cold]
+    fn lacks_headers(&mut self, opcode: Opcode) {
+        self.without_headers += 1;
+        self.without_syndrome += u64::from(opcode.has_aeth());
+        self.without_read_length += u64::from(opcode.operation() == Operation::RdmaReadRequest);
+    }
+}
+
 impl Engine {
     /// An engine that keeps up to `max_records` flow records; see [`FlowStore::new`].
     pub fn new(max_records: u32, marking: MarkingPolicy) -> Self {
@@ -120,7 +133,9 @@ impl Engine {
             IcrcCheck::Bad => icrc.bad += 1,
             IcrcCheck::NotCheckable => icrc.not_checkable += 1,
         }
-        self.counts.without_headers += u64::from(packet.lacks_headers());
+        if packet.lacks_headers() {
+            self.counts.lacks_headers(packet.bth.opcode());
+        }
         // A file is tap 0. The addresses of a packet that was parsed are there.
         let Some(key) = WideKey::of(&SliceReader(frame.data), packet) else { return };
         if has_same_mac(frame) {

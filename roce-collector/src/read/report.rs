@@ -123,7 +123,7 @@ impl ReadReport {
             report.src_qp =
                 report.src_qp.or_else(|| sources.find(report.src, report.dst, report.dst_qp));
         }
-        if counts.without_headers != 0 {
+        if counts.without_syndrome != 0 {
             reports.iter_mut().for_each(FlowReport::hide_syndromes);
         }
         AnswersReport::assign(&mut reports);

@@ -4,6 +4,7 @@ mod answers;
 mod cases;
 mod cli;
 mod connections;
+mod cut;
 mod formats;
 mod lab;
 mod psn;

@@ -8,8 +8,8 @@ use crate::read::Reading;
 
 /// Findings about frames; the one about RoCEv1 is about `flows`.
 pub(super) fn find(reading: &Reading, flows: &[Flow<'_>]) -> Vec<Finding> {
-    let found =
-        [icrc, fragments, malformed, same_mac, cut, too_many_flows].map(|check| check(reading));
+    let checks = [icrc, fragments, malformed, same_mac, cut, cut_reads, too_many_flows];
+    let found = checks.map(|check| check(reading));
     found.into_iter().flatten().chain(roce_v1(flows)).collect()
 }
 
@@ -124,10 +124,28 @@ fn cut(reading: &Reading) -> Option<Finding> {
         warn(
             "cut_headers",
             format!(
-                "the capture cut {} before the end of the headers, {} before the BTH: ACKs and \
-                 NAKs cannot be told apart",
+                "the capture cut {} before the end of the headers, {unread} before the BTH{}",
                 counted(counts.without_headers + unread, "packet"),
-                unread
+                if counts.without_syndrome + unread == 0 {
+                    ""
+                } else {
+                    ": ACKs and NAKs cannot be told apart"
+                }
+            ),
+            "capture 128 bytes of a packet or more (`tcpdump -s 128`)",
+        )
+    })
+}
+
+fn cut_reads(reading: &Reading) -> Option<Finding> {
+    let reads = reading.counts.without_read_length;
+    (reads != 0).then(|| {
+        warn(
+            "read_length_unknown",
+            format!(
+                "READ length unknown: the capture cut {} before it, so nobody knows how many PSNs they \
+                 take, and a gap right behind one is not claimed",
+                counted(reads, "READ request")
             ),
             "capture 128 bytes of a packet or more (`tcpdump -s 128`)",
         )
