@@ -1,8 +1,9 @@
 //! What the other direction says.
 
-use super::observe::RNR;
+use super::pending::Reads;
 use super::totals::VALID;
-use super::{MAX_REWIND, Sequence, SequenceKind, histogram};
+use super::window::RNR;
+use super::{MAX_GAP, MAX_REWIND, Sequence, SequenceKind, SequenceWord};
 use crate::psn::Psn;
 use crate::wire::{Nak, Syndrome};
 
@@ -35,37 +36,100 @@ impl Sequence<'_> {
         self.state.acks.acknowledge(psn);
         let (elapsed, is_timed) = self.state.acks.stop_timing(psn, time_us);
         if is_timed {
-            histogram::count(&mut self.state.spread.rtt, elapsed);
+            self.state.spread.count_rtt(elapsed);
         }
-        let nak = self.state.window.nak;
-        if !self.state.window.holes.is_empty() {
-            let named = if nak & RNR == 0 { nak } else { 0 };
-            let next = self.word.next();
-            let (count, lost) = self.state.window.holes.take_through(next, psn, named);
-            let totals = &mut self.state.totals;
-            totals.lost = totals.lost.wrapping_add(lost);
-            totals.unseen = totals.unseen.wrapping_add(count.wrapping_sub(lost));
-        }
-        if nak & VALID != 0 && !Psn::new(nak).is_after(psn) {
-            self.state.window.nak = 0;
-        }
-        self.note_trouble();
+        self.arrived(psn);
     }
 
-    /// The responder answered the request with `psn` by an ACK: there is no READ response with that PSN.
+    /// The peer got a packet out of order and waits for `psn`.
+    pub fn note_nak(&mut self, psn: Psn, time_us: u32) {
+        self.note_ack(before(psn), time_us);
+        self.ask_for(psn);
+    }
+
+    /// The requests answered by an ACK or NAK with `psn` have no READ response with that PSN: for the
+    /// record of the responses.
     pub fn note_answered(&mut self, psn: Psn) {
         self.state.acks.acknowledged = psn.get() | VALID;
     }
 
-    /// The peer got a packet out of order and waits for `psn`. A READ asked for again says the same of
-    /// the responses.
-    pub fn note_nak(&mut self, psn: Psn, time_us: u32) {
-        self.note_ack(before(psn), time_us);
-        // A responder that was not ready also calls the rest of the message out of order.
-        let is_known_rnr = self.state.window.nak == psn.get() | VALID | RNR;
-        if self.is_behind(psn) && !is_known_rnr {
-            self.state.window.nak = psn.get() | VALID;
+    /// The requester asks again for the responses from `psn` on, because it did not get that one: for the
+    /// record of the responses, and the first READ of a rewind. The READ takes `span` PSNs, 0 when that
+    /// is not known.
+    ///
+    /// `is_answered` says that the responder had answered that READ or a later request, as
+    /// [`super::AckState::acknowledged`] of the requests tells. Then, or in the middle of a READ, the
+    /// responses that the tap did not see were there, and are lost.
+    pub fn note_asked_again(&mut self, psn: Psn, span: u32, is_answered: bool) {
+        if !self.word.is_known() {
+            return;
         }
+        let next = self.word.next();
+        let ahead = psn.distance_from(next);
+        let is_cut = ahead == 0 && self.word.has(SequenceWord::OPEN);
+        if ahead >= 0 && (is_cut || is_answered) && ahead.cast_unsigned() + span <= MAX_GAP {
+            let holes = &mut self.state.window.holes;
+            holes.advance(next, ahead.cast_unsigned(), false);
+            holes.advance(psn, span, true);
+            let totals = &mut self.state.totals;
+            totals.missing = totals.missing.wrapping_add(span);
+            *self.word = self.word.moved_to(psn.plus(span));
+        }
+        self.arrived(before(psn));
+        self.ask_for(psn);
+        self.note_trouble();
+    }
+
+    /// The path MTU is known, so that it shows what the READs before took: for the record of the
+    /// requests, and only while [`Self::awaits_mtu`].
+    pub fn note_path_mtu(&mut self, path_mtu: u32) {
+        let reads = self.state.acks.reads();
+        let span = reads.span(path_mtu);
+        if !self.awaits_mtu() || span == 0 {
+            return;
+        }
+        self.state.acks.set_reads(Reads::NONE);
+        let next = self.word.next();
+        let missing = reads.missing(path_mtu);
+        if missing != 0 {
+            let totals = &mut self.state.totals;
+            totals.missing = totals.missing.wrapping_add(missing);
+            let among = next.distance_from(reads.start()).cast_unsigned();
+            self.state.window.holes.add_somewhere(reads.start(), among, missing);
+        }
+        if self.word.has(SequenceWord::UNCERTAIN) {
+            self.state.window.holes.advance(next, span - 1, false);
+            *self.word = self.word.moved_to(next.plus(span - 1));
+        }
+        self.note_trouble();
+    }
+
+    /// Whether there were READs that took an unknown number of PSNs.
+    #[inline(always)]
+    pub fn awaits_mtu(&self) -> bool {
+        self.word.is_known() && self.state.acks.reads().is_some()
+    }
+
+    /// The tap lost packets since the word of this record was `since`: what is missing from then on, it
+    /// may not have seen.
+    pub fn note_tap_loss(&mut self, since: SequenceWord) {
+        let next = self.word.next();
+        let back = next.distance_from(since.next());
+        if !self.word.is_known() {
+            return;
+        }
+        let is_all = !since.is_known() || back < 0 || back.unsigned_abs() > MAX_REWIND;
+        let holes = &mut self.state.window.holes;
+        let count = if is_all {
+            holes.take_all()
+        } else if back == 0 {
+            0
+        } else {
+            holes.take_from(next, since.next())
+        };
+        let totals = &mut self.state.totals;
+        totals.unseen = totals.unseen.wrapping_add(count);
+        self.note_trouble();
     }
 
     /// The peer had no receive buffer for `psn`.
@@ -73,7 +137,7 @@ impl Sequence<'_> {
         self.note_ack(before(psn), time_us);
         let totals = &mut self.state.totals;
         totals.rnr_waits = totals.rnr_waits.wrapping_add(1);
-        if self.is_behind(psn) {
+        if self.is_behind(psn) && !self.state.window.is_unreliable() {
             self.state.window.nak = psn.get() | VALID | RNR;
         }
     }
@@ -83,6 +147,38 @@ impl Sequence<'_> {
     #[inline(always)]
     pub fn start_rtt(&mut self, psn: Psn, time_us: u32) {
         self.state.acks.start_timing(psn, time_us);
+    }
+
+    /// The peer has everything up to `psn`.
+    fn arrived(&mut self, psn: Psn) {
+        if !self.is_behind(psn) {
+            return;
+        }
+        let window = &mut self.state.window;
+        if !window.holes.is_empty() {
+            let next = self.word.next();
+            let nak = window.sequence_nak();
+            let is_named = nak & VALID != 0;
+            let lost =
+                if is_named { window.holes.run_through(next, Psn::new(nak), psn) } else { 0 };
+            let count = window.holes.take_through(next, psn);
+            let totals = &mut self.state.totals;
+            totals.lost = totals.lost.wrapping_add(lost);
+            totals.unseen = totals.unseen.wrapping_add(count.wrapping_sub(lost));
+        }
+        if window.nak & VALID != 0 && !Psn::new(window.nak).is_after(psn) {
+            window.nak = 0;
+        }
+        self.note_trouble();
+    }
+
+    /// The peer waits for `psn`.
+    fn ask_for(&mut self, psn: Psn) {
+        // A responder that was not ready also calls the rest of the message out of order.
+        let is_known_rnr = self.state.window.nak == psn.get() | VALID | RNR;
+        if self.is_behind(psn) && !is_known_rnr && !self.state.window.is_unreliable() {
+            self.state.window.nak = psn.get() | VALID;
+        }
     }
 
     /// Whether `psn` was sent not long ago, as far as the tap saw.

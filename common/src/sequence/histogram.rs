@@ -1,42 +1,54 @@
 //! Distributions in powers of two.
 
+use core::hint::black_box;
+
 /// Buckets of round-trip times.
 pub const RTT_BUCKETS: usize = 20;
 /// Buckets of go-back distances and of reorder extents.
-pub const DISTANCE_BUCKETS: usize = 10;
+pub const DISTANCE_BUCKETS: usize = 7;
 
-/// Three distributions of one PSN space: 80 bytes.
+/// Three distributions of one PSN space: 68 bytes.
 ///
-/// Bucket `i` counts values from `2^i` up to below `2^(i + 1)`, the first one also 0, the last one
-/// everything above. When a counter is full, all of its distribution are halved: the shape stays.
+/// The counters wrap: user space adds up their differences, and no bucket gets 65,536 values between two
+/// looks. The last bucket of each counts everything above, too.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Histograms {
-    /// Microseconds from a packet that asks for an answer to the answer.
+    /// Microseconds from a packet that asks for an answer to the answer: bucket `i` is for those from
+    /// `2^i` on, the first one also for 0.
     pub rtt: [u16; RTT_BUCKETS],
-    /// PSNs that a rewind went back.
+    /// PSNs that a rewind went back: bucket `i` is for those from `4^i` on.
     pub go_back: [u16; DISTANCE_BUCKETS],
-    /// PSNs that had overtaken a packet which was late by itself.
+    /// PSNs that had overtaken packets which were late by themselves: bucket `i` is for those from `2^i`
+    /// on.
     pub reorder: [u16; DISTANCE_BUCKETS],
 }
 
-/// Counts `value` in buckets of powers of two.
-#[inline(always)]
-pub(super) fn count<const N: usize>(buckets: &mut [u16; N], value: u32) {
-    let bucket = (value | 1).ilog2() as usize;
-    let bucket = if bucket < N { bucket } else { N - 1 };
-    let is_full = match buckets.get(bucket) {
-        Some(count) => *count == u16::MAX,
-        None => false,
-    };
-    if is_full {
-        for count in &mut *buckets {
-            *count >>= 1;
-        }
+impl Histograms {
+    #[inline(always)]
+    pub(super) fn count_rtt(&mut self, microseconds: u32) {
+        count(&mut self.rtt, (microseconds | 1).ilog2());
     }
-    if let Some(count) = buckets.get_mut(bucket) {
-        *count += 1;
+
+    #[inline(always)]
+    pub(super) fn count_go_back(&mut self, distance: u32) {
+        count(&mut self.go_back, (distance | 1).ilog2() / 2);
+    }
+
+    #[inline(always)]
+    pub(super) fn count_reorder(&mut self, extent: u32) {
+        count(&mut self.reorder, (extent | 1).ilog2());
     }
 }
 
-const _: () = assert!(size_of::<Histograms>() == 80);
+#[inline(always)]
+fn count<const N: usize>(buckets: &mut [u16; N], bucket: u32) {
+    let last = N - 1;
+    let bucket = if bucket as usize > last { last } else { bucket as usize };
+    // The verifier does not follow how the compiler knows the range.
+    if let Some(count) = buckets.get_mut(black_box(bucket)) {
+        *count = count.wrapping_add(1);
+    }
+}
+
+const _: () = assert!(size_of::<Histograms>() == 68);

@@ -1,252 +1,253 @@
 //! PSNs that are missing.
 
+use super::MAX_GAP;
+use super::bits::Bits;
+use super::hull::Hull;
 use super::totals::VALID;
 use crate::psn::Psn;
 
-/// PSNs behind the next one that the bitmap covers.
-const NEAR: u32 = 128;
-const FAR: usize = 2;
-
-/// Missing PSNs: a bitmap of the latest 128, and two runs of older ones.
+/// Missing PSNs: a set of the latest 128, the latest two runs of older ones, and how many more there are.
 ///
-/// A go-back-N sender fills the oldest hole first, so few runs do. A third run pushes the oldest out:
-/// its PSNs stay undecided.
+/// A go-back-N sender fills the oldest hole first, so few runs do. What is 65,535 PSNs behind is given
+/// up: nobody will say any more what became of it.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Holes {
-    /// Bit `i` stands for the PSN `i + 1` before the next one; the low word has the latest.
-    near: [u64; 2],
-    /// Oldest first.
-    far: [Run; FAR],
+    near: Bits,
+    /// Start of each run, oldest first.
+    far_start: [u32; 2],
+    far_len: [u16; 2],
+    more: Hull,
 }
 
 /// PSNs in a row.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy)]
 struct Run {
-    start: u32,
+    start: Psn,
     len: u32,
 }
 
 impl Run {
     const fn end(self) -> Psn {
-        Psn::new(self.start).plus(self.len)
+        self.start.plus(self.len)
     }
 
     const fn contains(self, psn: Psn) -> bool {
-        let from = psn.distance_from(Psn::new(self.start));
+        let from = psn.distance_from(self.start);
         from >= 0 && from.cast_unsigned() < self.len
+    }
+
+    /// How much it shares with the `span` PSNs from `start`, and what is left of it: of two parts, the
+    /// older one first; else only the second.
+    #[inline(always)]
+    const fn without(self, start: Psn, span: u32) -> (u32, Self, Self) {
+        let none = Self { start: self.start, len: 0 };
+        // Where the range starts and ends, counted from the start of the run.
+        let from = start.distance_from(self.start);
+        let to = from.saturating_add(span.cast_signed());
+        let len = self.len.cast_signed();
+        if to <= 0 || from >= len {
+            return (0, none, self);
+        }
+        let from = if from < 0 { 0 } else { from };
+        let to = if to > len { len } else { to };
+        let taken = (to - from).cast_unsigned();
+        let left = Self { start: self.start, len: from.cast_unsigned() };
+        if to == len {
+            return (taken, none, left);
+        }
+        let right = self.start.plus(to.cast_unsigned());
+        (taken, left, Self { start: right, len: (len - to).cast_unsigned() })
     }
 }
 
 impl Holes {
     pub(super) const fn is_empty(&self) -> bool {
-        let [low, high] = self.near;
-        let [older, newer] = self.far;
-        low | high == 0 && older.len | newer.len == 0
+        let [older, newer] = self.far_len;
+        self.near.is_empty() && older | newer == 0 && self.more.is_empty()
     }
 
-    /// Moves `next` on by `count` PSNs, all of them missing or all of them there. Returns how many
-    /// missing ones it had to forget.
-    pub(super) fn advance(&mut self, next: Psn, count: u32, is_missing: bool) -> u32 {
+    #[inline(always)]
+    const fn older(&self) -> Run {
+        Run { start: Psn::new(self.far_start[0]), len: self.far_len[0] as u32 }
+    }
+
+    #[inline(always)]
+    const fn newer(&self) -> Run {
+        Run { start: Psn::new(self.far_start[1]), len: self.far_len[1] as u32 }
+    }
+
+    /// Moves `next` on by `count` PSNs, all of them missing or all of them there.
+    pub(super) fn advance(&mut self, next: Psn, count: u32, is_missing: bool) {
         if count == 0 {
-            return 0;
+            return;
         }
-        let leaving = if count < NEAR { count } else { NEAR };
-        let mut forgotten = self.move_out(next, leaving);
-        let [low, high] = self.near;
-        self.near = if leaving == NEAR {
-            [0, 0]
-        } else if leaving >= 64 {
-            [0, low << (leaving & 63)]
-        } else if leaving == 0 {
-            [low, high]
-        } else {
-            [low << leaving, high << leaving | low >> (64 - leaving)]
-        };
+        let leaving = if count < Bits::LEN { count } else { Bits::LEN };
+        self.move_out(next, leaving);
+        self.near = self.near.moved(leaving);
         if is_missing {
-            let (low, high) = ones_below(leaving);
-            self.near = [self.near[0] | low, self.near[1] | high];
-            if count > NEAR {
-                forgotten += self.add_far(next, count - NEAR);
+            self.near = self.near.or(Bits::below(leaving));
+            if count > Bits::LEN {
+                self.add_far(next, count - Bits::LEN);
             }
         }
-        forgotten
     }
 
-    /// Turns the oldest `leaving` bits into runs.
-    fn move_out(&mut self, next: Psn, leaving: u32) -> u32 {
-        let (low, high) = ones_below(NEAR - leaving);
-        let rest = [self.near[0] & !low, self.near[1] & !high];
-        // More runs than two would only push each other out.
-        let (newer, newer_len) = lowest_run(rest);
-        let rest = without_below(rest, newer + newer_len);
-        let (older, older_len) = lowest_run(rest);
-        let rest = without_below(rest, older + older_len);
-        let mut forgotten = rest[0].count_ones() + rest[1].count_ones();
+    /// Turns the oldest `leaving` of the set into runs.
+    fn move_out(&mut self, next: Psn, leaving: u32) {
+        let rest = self.near.without(Bits::below(Bits::LEN - leaving));
+        if rest.is_empty() {
+            return;
+        }
+        let (newer, newer_len) = rest.latest_run();
+        let rest = rest.without(Bits::below(newer + newer_len));
+        let (older, older_len) = rest.latest_run();
+        let rest = rest.without(Bits::below(older + older_len));
+        // More than two runs would only push each other out.
+        if !rest.is_empty() {
+            self.more.add(before(next, Bits::LEN), Bits::LEN, rest.count());
+        }
         if older_len != 0 {
-            forgotten += self.add_far(before(next, older + older_len), older_len);
+            self.add_far(before(next, older + older_len), older_len);
         }
-        if newer_len != 0 {
-            forgotten += self.add_far(before(next, newer + newer_len), newer_len);
-        }
-        forgotten
+        self.add_far(before(next, newer + newer_len), newer_len);
     }
 
-    fn add_far(&mut self, start: Psn, len: u32) -> u32 {
-        let [older, newer] = &mut self.far;
-        if newer.len != 0 && newer.end() == start {
-            newer.len += len;
-            return 0;
+    fn add_far(&mut self, start: Psn, len: u32) {
+        let newer = self.newer();
+        if newer.len != 0 && newer.end().get() == start.get() && newer.len + len <= MAX_GAP {
+            self.far_len[1] = (newer.len + len) as u16;
+            return;
         }
-        let mut forgotten = 0;
         if newer.len != 0 {
-            forgotten = older.len;
-            *older = *newer;
+            self.push_out(self.older());
+            self.far_start[0] = newer.start.get() | VALID;
+            self.far_len[0] = newer.len as u16;
         }
-        *newer = Run { start: start.get(), len };
-        forgotten
+        self.far_start[1] = start.get() | VALID;
+        self.far_len[1] = len as u16;
+    }
+
+    fn push_out(&mut self, run: Run) {
+        if run.len != 0 {
+            self.more.add(run.start, run.len, run.len);
+        }
     }
 
     /// Forgets the missing PSNs among the `span` from `start`, which are all before `next`.
     /// Returns how many there were.
     pub(super) fn take(&mut self, next: Psn, start: Psn, span: u32) -> u32 {
-        // Distances back from `next`: the range is from `oldest` down to `latest`, both at least 1.
+        let exactly = self.take_exactly(next, start, span);
+        let rest = span.saturating_sub(exactly);
+        if rest == 0 { exactly } else { exactly + self.more.take_at(start, rest) }
+    }
+
+    fn take_exactly(&mut self, next: Psn, start: Psn, span: u32) -> u32 {
         let oldest = next.distance_from(start).cast_unsigned();
         let latest = oldest.saturating_sub(span.saturating_sub(1));
-        let latest = if latest == 0 { 1 } else { latest };
         let mut taken = 0;
-        if latest <= NEAR {
-            let top = if oldest > NEAR { NEAR } else { oldest };
-            let (all_low, all_high) = ones_below(top);
-            let (keep_low, keep_high) = ones_below(latest - 1);
-            let mask = [all_low & !keep_low, all_high & !keep_high];
-            taken += (self.near[0] & mask[0]).count_ones() + (self.near[1] & mask[1]).count_ones();
-            self.near = [self.near[0] & !mask[0], self.near[1] & !mask[1]];
+        if latest <= Bits::LEN {
+            let range = self.near.and(Bits::between(oldest, latest));
+            taken += range.count();
+            self.near = self.near.without(range);
         }
-        if oldest > NEAR {
-            taken += take_run(&mut self.far[0], start, span);
-            taken += take_run(&mut self.far[1], start, span);
+        if oldest > Bits::LEN {
+            let (count, left, rest) = self.older().without(start, span);
+            self.push_out(left);
+            (self.far_start[0], self.far_len[0]) = (rest.start.get() | VALID, rest.len as u16);
+            taken += count;
+            let (count, left, rest) = self.newer().without(start, span);
+            self.push_out(left);
+            (self.far_start[1], self.far_len[1]) = (rest.start.get() | VALID, rest.len as u16);
+            taken += count;
         }
         taken
     }
 
-    /// Forgets everything up to `last`, and returns how many PSNs that were. Of these, the second
-    /// number is those from `named` on without a break.
-    pub(super) fn take_through(&mut self, next: Psn, last: Psn, named: u32) -> (u32, u32) {
-        let run = if named & VALID == 0 { 0 } else { self.run_from(next, Psn::new(named)) };
-        let through = last.distance_from(Psn::new(named)) + 1;
-        let run = if through <= 0 {
+    /// Forgets everything up to `last`, and returns how many PSNs that were.
+    pub(super) fn take_through(&mut self, next: Psn, last: Psn) -> u32 {
+        // Nothing older than this is kept.
+        let first = before(last, OLDEST - 1);
+        self.take_exactly(next, first, OLDEST) + self.more.take_through(last)
+    }
+
+    /// Forgets everything from `first` on, and returns how many PSNs that were.
+    pub(super) fn take_from(&mut self, next: Psn, first: Psn) -> u32 {
+        let span = next.distance_from(first).cast_unsigned();
+        self.take_exactly(next, first, span) + self.more.take_from(first)
+    }
+
+    /// How many PSNs from `psn` to `last` are missing without a break.
+    pub(super) fn run_through(&self, next: Psn, psn: Psn, last: Psn) -> u32 {
+        let through = last.distance_from(psn) + 1;
+        let run = self.run_from(next, psn);
+        if through <= 0 {
             0
         } else if run > through.cast_unsigned() {
             through.cast_unsigned()
         } else {
             run
-        };
-        let mut count = 0;
-        for far in &mut self.far {
-            if far.len != 0 && !Psn::new(far.start).is_after(last) {
-                let through = last.distance_from(Psn::new(far.start)).cast_unsigned() + 1;
-                count += take_run(far, Psn::new(far.start), through);
-            }
         }
-        let back = next.distance_from(last).cast_unsigned();
-        if back <= NEAR {
-            let (keep_low, keep_high) = ones_below(back - 1);
-            let gone = [self.near[0] & !keep_low, self.near[1] & !keep_high];
-            count += gone[0].count_ones() + gone[1].count_ones();
-            self.near = [self.near[0] & keep_low, self.near[1] & keep_high];
-        }
-        (count, run)
     }
 
-    /// How many PSNs are missing from `psn` on without a break.
     fn run_from(&self, next: Psn, psn: Psn) -> u32 {
         let back = next.distance_from(psn).cast_unsigned();
-        if back <= NEAR {
-            return ones_down_from(self.near, back.wrapping_sub(1));
+        if back <= Bits::LEN {
+            return self.near.run_from(back.wrapping_sub(1) & (Bits::LEN - 1));
         }
-        let edge = before(next, NEAR);
-        let [older, newer] = self.far;
+        let (older, newer) = (self.older(), self.newer());
         let run = if newer.contains(psn) { newer } else { older };
         if !run.contains(psn) {
             return 0;
         }
         let inside = run.end().distance_from(psn).cast_unsigned();
-        let beyond =
-            if run.end().get() == edge.get() { ones_down_from(self.near, NEAR - 1) } else { 0 };
-        inside + beyond
+        let touches = run.end().get() == before(next, Bits::LEN).get();
+        inside + if touches { self.near.run_from(Bits::LEN - 1) } else { 0 }
     }
 
-    /// Forgets the runs older than the bitmap and returns their PSNs.
-    pub(super) fn drain_far(&mut self) -> u32 {
-        let [older, newer] = self.far;
-        self.far = [Run::default(); FAR];
-        older.len + newer.len
+    /// Adds PSNs that are missing somewhere among the `len` from `start` on.
+    pub(super) fn add_somewhere(&mut self, start: Psn, len: u32, count: u32) {
+        self.more.add(start, len, count);
+    }
+
+    /// Forgets what is older than the latest 128, and returns how many PSNs that were.
+    pub(super) const fn take_far(&mut self) -> u32 {
+        let [older, newer] = self.far_len;
+        (self.far_start, self.far_len) = ([0; 2], [0; 2]);
+        older as u32 + newer as u32 + self.more.take_all()
+    }
+
+    /// Forgets everything, and returns how many PSNs that were.
+    pub(super) const fn take_all(&mut self) -> u32 {
+        let near = self.near.count();
+        self.near = Bits::below(0);
+        near + self.take_far()
+    }
+
+    /// Gives up what is too old.
+    pub(super) fn age(&mut self, next: Psn) {
+        if is_old(self.older(), next) {
+            self.far_len[0] = 0;
+        }
+        if is_old(self.newer(), next) {
+            self.far_len[1] = 0;
+        }
+        if self.more.is_older(next, MAX_GAP) {
+            self.more.take_all();
+        }
     }
 }
 
-/// Takes what the run shares with the `span` PSNs from `start`. What is older than that in the run is
-/// forgotten: runs are not split.
-fn take_run(run: &mut Run, start: Psn, span: u32) -> u32 {
-    if run.len == 0 {
-        return 0;
-    }
-    // Where the range starts and ends, counted from the start of the run.
-    let from = start.distance_from(Psn::new(run.start));
-    let to = from.saturating_add(span.cast_signed());
-    let len = run.len.cast_signed();
-    if to <= 0 || from >= len {
-        return 0;
-    }
-    let from = if from < 0 { 0 } else { from };
-    let to = if to > len { len } else { to };
-    run.start = Psn::new(run.start).plus(to.cast_unsigned()).get();
-    run.len = (len - to).cast_unsigned();
-    (to - from).cast_unsigned()
-}
+/// More than the distance that anything kept has from the next PSN.
+const OLDEST: u32 = 1 << 22;
 
-/// The lowest `count` of 128 bits, low word first.
-const fn ones_below(count: u32) -> (u64, u64) {
-    if count >= 128 {
-        (u64::MAX, u64::MAX)
-    } else if count >= 64 {
-        (u64::MAX, (1 << (count & 63)) - 1)
-    } else {
-        ((1 << count) - 1, 0)
-    }
-}
-
-/// `bits` without its lowest `count`.
-const fn without_below(bits: [u64; 2], count: u32) -> [u64; 2] {
-    let (low, high) = ones_below(count);
-    [bits[0] & !low, bits[1] & !high]
-}
-
-/// Index and length of the lowest run of ones; the length is 0 when there is none.
-const fn lowest_run(bits: [u64; 2]) -> (u32, u32) {
-    let [low, high] = bits;
-    if low != 0 {
-        let index = low.trailing_zeros();
-        let ones = (low >> (index & 63)).trailing_ones();
-        let is_whole = index + ones == 64;
-        (index, if is_whole { ones + high.trailing_ones() } else { ones })
-    } else {
-        let index = high.trailing_zeros();
-        (64 + index, (high >> (index & 63)).trailing_ones())
-    }
-}
-
-/// Length of the run of ones from bit `index`, below 128, down.
-const fn ones_down_from(bits: [u64; 2], index: u32) -> u32 {
-    let [low, high] = bits;
-    if index < 64 {
-        return (low << (63 - (index & 63))).leading_ones();
-    }
-    let ones = (high << (63 - (index & 63))).leading_ones();
-    if ones == index - 63 { ones + low.leading_ones() } else { ones }
+const fn is_old(run: Run, next: Psn) -> bool {
+    let back = next.distance_from(run.end());
+    back < 0 || back.cast_unsigned() >= MAX_GAP
 }
 
 const fn before(psn: Psn, count: u32) -> Psn {
     psn.plus(0u32.wrapping_sub(count))
 }
+
+const _: () = assert!(size_of::<Holes>() == 36);

@@ -19,22 +19,30 @@
 
 mod acknowledge;
 mod acks;
-mod fills;
+mod behind;
+mod bits;
+mod burst;
 mod histogram;
 mod holes;
+mod hull;
+mod ladder;
 mod observe;
 mod packet;
+mod pending;
 mod state;
 mod totals;
+mod window;
 mod word;
 
 pub use acks::AckState;
 pub use histogram::{DISTANCE_BUCKETS, Histograms, RTT_BUCKETS};
+pub use ladder::{RetryLadder, RewindCause, RewindEpisode};
 pub use observe::Sequence;
 pub use packet::{PacketClass, SequenceKind, SequencePacket, read_span};
 pub use state::SequenceState;
 pub use totals::SequenceTotals;
-pub use word::{SequenceWord, Window};
+pub use window::Window;
+pub use word::SequenceWord;
 
 /// Larger steps forward than this are a new sequence, not a loss.
 pub const MAX_GAP: u32 = (1 << 16) - 1;

@@ -40,7 +40,7 @@ pub struct SequencePacket {
     pub span: u32,
     /// What it is.
     pub kind: SequenceKind,
-    /// Payload bytes.
+    /// Payload bytes; of a READ request, the bytes that it asks for, 0 when they were not captured.
     pub payload: u32,
     /// Time in microseconds, wrapping; a coarse clock will do.
     pub time_us: u32,

@@ -1,6 +1,6 @@
 //! Counters of one PSN space.
 
-/// Counters, wrapping, and what is seldom asked: one cache line.
+/// Counters, wrapping: 48 bytes.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SequenceTotals {
@@ -28,12 +28,9 @@ pub struct SequenceTotals {
     pub rnr_waits: u32,
     /// First PSN of the sequence, with [`VALID`]; forgotten when it is too far back to compare.
     pub(super) first: u32,
-    /// PSN of a repeat that did not follow a rewind, with [`VALID`].
-    pub(super) echo: u32,
-    reserved: [u32; 3],
 }
 
-/// Marks a word of [`SequenceTotals`] or [`super::Window`] whose low 24 bits are a PSN.
+/// Marks a word of the state whose low 24 bits are a PSN.
 pub(super) const VALID: u32 = 1 << 24;
 
 impl SequenceTotals {
@@ -41,6 +38,17 @@ impl SequenceTotals {
     pub const fn open(&self) -> u32 {
         self.missing.wrapping_sub(self.lost).wrapping_sub(self.unseen).wrapping_sub(self.reordered)
     }
+
+    /// Rewinds of the sender, whatever made it do so.
+    pub const fn rewinds(&self) -> u32 {
+        self.go_back_n_episodes.wrapping_add(self.timeouts)
+    }
+
+    /// `count` missing PSNs were sent again.
+    pub(super) const fn recover(&mut self, count: u32) {
+        self.lost = self.lost.wrapping_add(count);
+        self.recovered = self.recovered.wrapping_add(count);
+    }
 }
 
-const _: () = assert!(size_of::<SequenceTotals>() == 64);
+const _: () = assert!(size_of::<SequenceTotals>() == 48);

@@ -1,7 +1,5 @@
-//! The hot word and the side state.
+//! The word that every packet changes.
 
-use super::fills::Fills;
-use super::holes::Holes;
 use super::{MAX_REWIND, SequenceKind};
 use crate::psn::Psn;
 
@@ -16,18 +14,6 @@ use crate::psn::Psn;
 #[repr(transparent)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SequenceWord(pub u32);
-
-/// State that matters only while something is not in order: one cache line.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Window {
-    pub(super) holes: Holes,
-    pub(super) fills: Fills,
-    /// PSN that a rewind goes on with, and the flags below.
-    pub(super) cursor: u32,
-    /// PSN that the last NAK asked for, with its flags.
-    pub(super) nak: u32,
-}
 
 impl SequenceWord {
     /// A first packet was seen.
@@ -66,9 +52,10 @@ impl SequenceWord {
         self.0 & (Self::KNOWN | Self::TROUBLED | Self::UNCERTAIN) == Self::KNOWN
     }
 
-    /// Whether [`Self::after`] says everything of a packet, so that the side state need not be touched.
+    /// Whether [`Self::after`] says everything of a packet that takes `span` PSNs, 0 when that is not
+    /// known, so that the side state need not be touched.
     #[inline(always)]
-    pub const fn is_due(self, psn: Psn, kind: SequenceKind) -> bool {
+    pub const fn is_due(self, psn: Psn, span: u32, kind: SequenceKind) -> bool {
         const LOOKED_AT: u32 = Psn::MAX.get()
             | SequenceWord::KNOWN
             | SequenceWord::TROUBLED
@@ -76,7 +63,7 @@ impl SequenceWord {
             | SequenceWord::BLOCK;
         match kind {
             SequenceKind::Untracked | SequenceKind::Acknowledge => true,
-            _ => self.0 & LOOKED_AT == psn.get() | Self::KNOWN | Self::block(psn),
+            _ => span != 0 && self.0 & LOOKED_AT == psn.get() | Self::KNOWN | Self::block(psn),
         }
     }
 
@@ -106,6 +93,11 @@ impl SequenceWord {
         Self(psn.plus(1).get() | Self::KNOWN | self.0 & Self::WATCHED)
     }
 
+    /// The word when it turns out that another PSN is due.
+    pub(super) const fn moved_to(self, next: Psn) -> Self {
+        Self(self.0 & !(Psn::MAX.get() | Self::UNCERTAIN | Self::OPEN) | next.get())
+    }
+
     #[inline(always)]
     pub(super) const fn with_trouble(self, is_troubled: bool) -> Self {
         let word = self.0 & !(Self::TROUBLED | Self::BLOCK) | Self::block(self.next());
@@ -122,5 +114,3 @@ impl SequenceWord {
         self.0 & flag != 0
     }
 }
-
-const _: () = assert!(size_of::<Window>() == 64);

@@ -1,7 +1,10 @@
 //! The PSN engine: its rules one by one, and against a slow model over random traces.
 
+mod holes;
 mod model;
 mod property;
 mod rules;
+mod tap;
 mod trace;
+mod truth;
 mod word;

@@ -1,11 +1,12 @@
-//! The same rules with sets that know no limit, and PSNs that do not wrap.
+//! The same rules with sets and lists, and PSNs that do not wrap.
 
 use std::collections::BTreeSet;
 
 use roce_common::sequence::{
-    GRACE, IDLE, MAX_GAP, MAX_REWIND, MIN_RESTART, MIN_TIMEOUT, SequenceKind,
+    GRACE, IDLE, MAX_GAP, MAX_REWIND, MIN_RESTART, MIN_TIMEOUT, SequenceKind, read_span,
 };
 
+use crate::holes::{Holes, Hull};
 use crate::trace::Step;
 
 /// Counters of the engine, in its order.
@@ -42,26 +43,32 @@ impl Counts {
             self.rnr_waits,
         ]
     }
+
+    fn recover(&mut self, count: u64) {
+        self.lost += count as u32;
+        self.recovered += count as u32;
+    }
+}
+
+/// Packets in a row behind the next PSN that are not yet known to be a rewind.
+#[derive(Clone, Copy, Debug)]
+struct Burst {
+    start: u64,
+    end: u64,
+    fills: u64,
+    echoes: u64,
+    is_named: bool,
+    is_silent: bool,
+    is_repeat: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum How {
-    Fresh { named: bool },
-    Alone,
-    Run,
-}
-
-#[derive(Clone, Debug)]
-struct Fill {
-    psns: Vec<u64>,
-    how: How,
-    time_us: u64,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Rewind {
-    cursor: u64,
-    confirmed: bool,
+enum Cause {
+    Unknown,
+    Nak,
+    Timeout,
+    NotReady,
+    Read,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -70,58 +77,65 @@ struct Asked {
     is_rnr: bool,
 }
 
+/// READs of one length while the path MTU is not known: PSN of the first, length, how many have a
+/// request behind them, and the PSNs from each to that one.
+#[derive(Clone, Copy, Debug)]
+struct Reads {
+    start: u64,
+    dma_len: u32,
+    count: u64,
+    advance: u64,
+}
+
 /// What the engine should know of one PSN space.
 #[derive(Debug, Default)]
 pub(crate) struct Model {
     pub(crate) counts: Counts,
-    next: Option<u64>,
+    pub(crate) next: Option<u64>,
     first: u64,
     uncertain: bool,
     response_open: bool,
-    holes: BTreeSet<u64>,
-    /// Oldest first.
-    fills: Vec<Fill>,
-    rewind: Option<Rewind>,
+    is_unreliable: bool,
+    holes: Holes,
+    burst: Option<Burst>,
+    run: Hull,
+    alone: Hull,
+    touched_us: u64,
+    cursor: Option<u64>,
     nak: Option<Asked>,
     acknowledged: Option<u64>,
-    echo: Option<u64>,
+    reads: Option<Reads>,
+    skipped: BTreeSet<u64>,
 }
 
 impl Model {
-    /// Whether the engine's fixed size holds all this.
-    pub(crate) fn fits(&self) -> bool {
-        let Some(next) = self.next else { return true };
-        let mut runs = 0;
-        let mut end = None;
-        for &hole in self.holes.iter().take_while(|hole| next - **hole > 128) {
-            runs += u32::from(end != Some(hole));
-            end = Some(hole + 1);
-        }
-        runs <= 2 && self.fills.len() <= 3
-    }
-
     pub(crate) fn observe(&mut self, step: &Step) {
         if step.is_copy {
             self.counts.tap_duplicates += 1;
             return;
         }
-        if step.kind == SequenceKind::Untracked {
-            return;
-        }
         let Some(next) = self.next else { return self.learn(step) };
-        self.settle(|fill| {
-            !matches!(fill.how, How::Fresh { .. })
-                && (step.time_us >> 10) - (fill.time_us >> 10) >= u64::from(GRACE)
-        });
+        self.settle_due(step.time_us);
+        if self.is_new_sequence(step, next) {
+            self.learn(step);
+        } else if step.psn >= next {
+            self.ahead(step, next);
+        } else if step.psn >= self.first {
+            self.behind(step, next);
+        }
+        self.age();
+    }
+
+    fn is_new_sequence(&self, step: &Step, next: u64) -> bool {
         let is_idle = step.idle > IDLE;
         if step.psn >= next {
             let ahead = step.psn - next;
-            if ahead > u64::from(MAX_GAP) || is_idle && ahead > 0 {
-                return self.learn(step);
-            }
-            return self.ahead(step, next);
+            return ahead > u64::from(MAX_GAP) || is_idle && ahead > 0;
         }
         let back = next - step.psn;
+        if back > u64::from(MAX_REWIND) {
+            return true;
+        }
         let starts = matches!(
             step.kind,
             SequenceKind::Start
@@ -129,18 +143,16 @@ impl Model {
                 | SequenceKind::UnreliableStart
                 | SequenceKind::ResponseFirst
         );
-        if back > u64::from(MAX_REWIND) || is_idle && starts && back > u64::from(MIN_RESTART) {
-            return self.learn(step);
-        }
-        if step.psn >= self.first {
-            self.behind(step, next);
-        }
+        let far = u64::from(MIN_RESTART);
+        let is_acknowledged = self.acknowledged.is_some_and(|psn| psn > step.psn + far);
+        starts && back > far && (is_idle || !step.kind.is_response() && is_acknowledged)
     }
 
     fn learn(&mut self, step: &Step) {
         self.restart();
         self.first = step.psn;
-        self.step(step, step.psn + step.taken());
+        self.start_read(step);
+        self.step(step);
     }
 
     pub(crate) fn restart(&mut self) {
@@ -148,59 +160,85 @@ impl Model {
         *self = Self { counts: self.counts, ..Self::default() };
     }
 
-    /// Decides all that is left.
+    /// Decides all that waits for a late packet.
     pub(crate) fn finish(&mut self) {
-        self.settle_echo();
-        if self.is_fresh() {
-            self.isolate();
-        }
-        self.settle(|_| true);
+        self.close_burst();
+        self.settle();
     }
 
-    fn step(&mut self, step: &Step, next: u64) {
-        self.next = Some(next);
+    fn settle(&mut self) {
+        let filled = self.run.take_all() + self.alone.take_all();
+        self.counts.recover(filled);
+        if self.is_unreliable {
+            self.counts.lost += self.holes.take_all() as u32;
+        }
+    }
+
+    fn settle_due(&mut self, time_us: u64) {
+        if (time_us >> 10) - (self.touched_us >> 10) >= u64::from(GRACE) {
+            self.settle();
+        }
+    }
+
+    /// The engine compares PSNs up to a distance.
+    fn age(&mut self) {
+        if let Some(next) = self.next {
+            self.holes.age(next);
+        }
+    }
+
+    fn step(&mut self, step: &Step) {
+        self.next = Some(step.psn + step.taken());
         self.uncertain = step.span == 0;
         self.response_open =
             matches!(step.kind, SequenceKind::ResponseFirst | SequenceKind::ResponseMiddle);
     }
 
-    fn settle(&mut self, is_due: impl Fn(&Fill) -> bool) {
-        for fill in self.fills.extract_if(.., |fill| is_due(fill)) {
-            self.counts.lost += fill.psns.len() as u32;
-            self.counts.recovered += fill.psns.len() as u32;
-        }
-    }
-
-    fn is_fresh(&self) -> bool {
-        self.fills.last().is_some_and(|fill| matches!(fill.how, How::Fresh { .. }))
-    }
-
-    fn isolate(&mut self) {
-        let Some(mut fill) = self.fills.pop() else { return };
-        if fill.how == (How::Fresh { named: true }) {
-            fill.how = How::Alone;
-            self.fills.push(fill);
-        } else {
-            self.counts.reordered += fill.psns.len() as u32;
+    fn start_read(&mut self, step: &Step) {
+        if step.span == 0 && step.payload == 0 {
+            self.reads = None;
+        } else if step.span == 0 && self.reads.is_none_or(|reads| reads.dma_len != step.payload) {
+            let (start, dma_len) = (step.psn, step.payload);
+            self.reads = Some(Reads { start, dma_len, count: 0, advance: 0 });
         }
     }
 
     fn ahead(&mut self, step: &Step, next: u64) {
-        self.settle_echo();
-        if self.is_fresh() {
-            self.isolate();
+        self.close_burst();
+        self.cursor = None;
+        let missing = if self.uncertain {
+            if let Some(reads) = &mut self.reads {
+                reads.count += 1;
+                reads.advance += step.psn + 1 - next;
+                self.reads = self.reads.filter(|reads| reads.advance <= 65_535);
+            }
+            Vec::new()
+        } else {
+            self.missing(step, next)
+        };
+        self.counts.missing += missing.len() as u32;
+        for psn in next..step.psn {
+            let is_missing = missing.binary_search(&psn).is_ok();
+            if !is_missing && step.kind.is_response() {
+                self.skipped.insert(psn);
+            }
         }
-        self.rewind = None;
-        if !self.uncertain {
-            let missing = self.missing(step, next);
-            self.counts.missing += missing.len() as u32;
-            self.holes.extend(missing);
+        // As the engine does: what is missing first, what may be there, what is missing last.
+        let mut at = next;
+        for is_missing in [true, false, true] {
+            let same = |psn: &u64| missing.binary_search(psn).is_ok() == is_missing;
+            let count = (at..step.psn).take_while(same).count() as u64;
+            self.holes.advance(at, count, is_missing);
+            at += count;
         }
-        let next = step.psn + step.taken();
-        self.step(step, next);
+        self.holes.advance(step.psn, step.taken(), false);
+        self.start_read(step);
+        self.step(step);
         if is_unreliable(step.kind) {
-            for _ in self.holes.extract_if(.., |hole| next - *hole > 128) {
-                self.counts.lost += 1;
+            self.counts.lost += self.holes.take_far() as u32;
+            if !missing.is_empty() {
+                self.is_unreliable = true;
+                self.touched_us = step.time_us;
             }
         }
     }
@@ -208,13 +246,11 @@ impl Model {
     /// Of the PSNs that were skipped, those that must have been there.
     fn missing(&self, step: &Step, next: u64) -> Vec<u64> {
         let skipped = next..step.psn;
-        let goes_on =
-            matches!(step.kind, SequenceKind::ResponseMiddle | SequenceKind::ResponseLast);
-        let is_response = goes_on
-            || matches!(step.kind, SequenceKind::ResponseFirst | SequenceKind::ResponseOnly);
-        if !is_response {
+        if !step.kind.is_response() {
             return skipped.collect();
         }
+        let goes_on =
+            matches!(step.kind, SequenceKind::ResponseMiddle | SequenceKind::ResponseLast);
         let acknowledged_between = self.acknowledged.is_some_and(|psn| skipped.contains(&psn));
         let sure = |psn: &u64| {
             self.response_open && goes_on && !acknowledged_between
@@ -226,151 +262,154 @@ impl Model {
 
     fn behind(&mut self, step: &Step, next: u64) {
         let end = next.min(step.psn + step.taken());
-        let filled: Vec<u64> = (step.psn..end).filter(|psn| self.holes.remove(psn)).collect();
-        // The engine does not split a run of old holes: what is before a fill is forgotten.
-        if let Some(&first) = filled.first() {
-            let mut before = first;
-            while next - first > 128 && before > 0 && self.holes.remove(&(before - 1)) {
-                before -= 1;
-            }
+        let mut filled = self.holes.take(step.psn, end);
+        if step.kind.is_response() && next - step.psn <= 128 && self.skipped.remove(&step.psn) {
+            self.counts.missing += 1;
+            filled += 1;
         }
-        if is_unreliable(step.kind) {
-            if filled.is_empty() {
-                self.repeat(step);
-            } else {
-                self.counts.reordered += filled.len() as u32;
-            }
-            return;
-        }
-        self.join_echo(step, &filled);
-        let skipped =
-            self.rewind.map(|rewind| step.psn.cast_signed() - rewind.cursor.cast_signed());
-        let confirmed = self.rewind.is_some_and(|rewind| rewind.confirmed);
-        let continues = match skipped {
-            Some(0) => true,
-            Some(1..) => filled.is_empty() || confirmed,
-            _ => false,
-        };
-        let is_next = skipped == Some(0);
-        if self.is_fresh() {
-            if !is_next {
-                self.isolate();
-            } else if filled.is_empty() {
-                self.fills.last_mut().expect("fresh").how = How::Run;
-            }
-        }
-        if !continues && filled.is_empty() && self.rewind.is_some() {
-            self.echo = Some(step.psn);
-            return self.repeat(step);
-        }
-        let named = self.nak.is_some_and(|nak| !nak.is_rnr && (step.psn..end).contains(&nak.psn));
-        if continues {
-            self.go_on(&filled);
+        if !is_unreliable(step.kind) {
+            self.reliable(step, filled, end);
+        } else if filled == 0 {
+            self.repeat(step, 1);
         } else {
-            self.begin(step.psn, step, &filled, named);
+            self.counts.reordered += filled as u32;
         }
-        let is_run =
-            self.rewind.expect("begun").confirmed && (!continues || is_next) && !self.is_fresh();
-        let cursor = step.psn + step.taken();
-        self.rewind.as_mut().expect("begun").cursor = cursor;
-        if cursor >= next {
-            self.rewind = None;
+        if step.psn + step.taken() > next {
+            self.holes.advance(next, step.psn + step.taken() - next, false);
+            self.step(step);
         }
-        if cursor > next {
-            self.step(step, cursor);
-        }
-        if filled.is_empty() {
-            return self.repeat(step);
-        }
-        self.add_fill(step, &filled, if is_run { How::Run } else { How::Fresh { named } });
     }
 
-    /// Fills in a row of the same kind are one.
-    fn add_fill(&mut self, step: &Step, filled: &[u64], how: How) {
-        let len = filled.len() as u64;
-        let psns: Vec<u64> = (step.psn..step.psn + len).collect();
-        if let Some(last) = self.fills.last_mut()
-            && last.psns.first().is_some_and(|start| start + last.psns.len() as u64 == step.psn)
-        {
-            let joined = match (last.how, how) {
-                (How::Run, How::Run) => Some(How::Run),
-                (How::Fresh { named }, How::Fresh { named: also }) => {
-                    Some(How::Fresh { named: named || also })
-                }
-                _ => None,
+    fn reliable(&mut self, step: &Step, filled: u64, end: u64) {
+        if filled > 0 {
+            self.touched_us = step.time_us;
+        }
+        let is_echo = filled == 0 && self.run.contains(step.psn);
+        let goes_on = self.cursor.is_some_and(|cursor| {
+            step.psn == cursor || step.psn > cursor && filled == 0 && !is_echo
+        });
+        if goes_on {
+            self.close_burst();
+            self.go_on(step, filled, end);
+        } else if let Some(burst) = self.burst.filter(|burst| burst.end == step.psn) {
+            self.join(burst, filled, end, is_echo);
+        } else {
+            self.close_burst();
+            self.begin(step, filled, end, is_echo);
+        }
+        if filled == 0 {
+            self.repeat(step, end - step.psn);
+        }
+    }
+
+    fn repeat(&mut self, step: &Step, inside: u64) {
+        self.counts.retransmitted += 1;
+        if step.kind != SequenceKind::Read {
+            self.counts.retransmitted_bytes += step.payload;
+        }
+        self.counts.reordered += self.alone.take_at(step.psn, inside) as u32;
+    }
+
+    fn go_on(&mut self, step: &Step, filled: u64, end: u64) {
+        self.cursor = Some(end).filter(|end| Some(*end) < self.next);
+        if filled > 0 {
+            let given_up = self.run.add(step.psn, end, filled);
+            self.counts.recover(given_up);
+        }
+    }
+
+    fn join(&mut self, mut burst: Burst, filled: u64, end: u64, is_echo: bool) {
+        if filled == 0 && is_echo && !burst.is_repeat {
+            burst.echoes += end - burst.end;
+        }
+        burst.end = end;
+        burst.fills += filled;
+        self.burst = Some(burst);
+        let is_late = is_echo && !burst.is_repeat && burst.echoes <= self.run.count;
+        if filled == 0 && !is_late {
+            self.confirm(burst);
+        }
+    }
+
+    fn confirm(&mut self, burst: Burst) {
+        self.burst = None;
+        if burst.fills > 0 {
+            let given_up = self.run.add(burst.start, burst.end, burst.fills);
+            self.counts.recover(given_up);
+        }
+        let is_same = self.cursor.is_some_and(|cursor| burst.start > cursor);
+        self.cursor = Some(burst.end).filter(|end| Some(*end) < self.next);
+        if !is_same {
+            let cause = match self.nak.filter(|nak| nak.psn < burst.end) {
+                Some(nak) if nak.is_rnr => Cause::NotReady,
+                Some(_) => Cause::Nak,
+                None if burst.is_silent => Cause::Timeout,
+                None => Cause::Unknown,
             };
-            if let Some(joined) = joined {
-                last.how = joined;
-                last.time_us = step.time_us;
-                last.psns.extend(psns);
+            self.count_rewind(cause);
+        }
+    }
+
+    fn begin(&mut self, step: &Step, filled: u64, end: u64, is_echo: bool) {
+        let asked = self.nak.filter(|nak| (step.psn..end).contains(&nak.psn));
+        let answered = asked.filter(|nak| nak.psn == step.psn);
+        let is_silent = step.idle >= MIN_TIMEOUT;
+        let burst = Burst {
+            start: step.psn,
+            end,
+            fills: filled,
+            echoes: 0,
+            is_named: asked.is_some_and(|nak| !nak.is_rnr),
+            is_silent,
+            is_repeat: false,
+        };
+        let cause = match answered {
+            Some(nak) if nak.is_rnr => Cause::NotReady,
+            _ if filled > 0 => {
+                self.burst = Some(burst);
                 return;
             }
-        }
-        self.fills.push(Fill { psns, how, time_us: step.time_us });
-    }
-
-    fn repeat(&mut self, step: &Step) {
-        self.counts.retransmitted += 1;
-        self.counts.retransmitted_bytes += step.payload;
-        self.again(step.psn, false);
-    }
-
-    fn again(&mut self, psn: u64, is_alone: bool) {
-        let hit =
-            |fill: &&mut Fill| fill.psns.contains(&psn) && (is_alone || fill.how == How::Alone);
-        if let Some(fill) = self.fills.iter_mut().rev().find(hit) {
-            self.counts.reordered += 1;
-            if fill.psns[0] == psn {
-                fill.psns.remove(0);
-            } else {
-                fill.psns.pop();
+            Some(_) => Cause::Nak,
+            None if is_echo => {
+                self.burst = Some(Burst { echoes: end - step.psn, ..burst });
+                return;
             }
-        }
-        self.fills.retain(|fill| !fill.psns.is_empty());
+            None if is_silent => Cause::Timeout,
+            None if step.kind == SequenceKind::Read => Cause::Read,
+            None => {
+                let is_repeat = true;
+                let (is_named, is_silent) = (false, false);
+                self.burst = Some(Burst { is_named, is_silent, is_repeat, ..burst });
+                return;
+            }
+        };
+        self.count_rewind(cause);
+        self.go_on(step, filled, end);
     }
 
-    fn settle_echo(&mut self) {
-        if let Some(echo) = self.echo.take() {
-            self.again(echo, true);
+    fn count_rewind(&mut self, cause: Cause) {
+        match cause {
+            Cause::Timeout => self.counts.timeouts += 1,
+            Cause::NotReady => {}
+            Cause::Nak | Cause::Read | Cause::Unknown => self.counts.go_back_n_episodes += 1,
         }
-    }
-
-    fn join_echo(&mut self, step: &Step, filled: &[u64]) {
-        if self.echo == Some(step.psn - 1) {
-            self.echo = None;
-            self.begin(step.psn - 1, step, filled, false);
-            self.rewind.as_mut().expect("begun").cursor = step.psn;
-        } else {
-            self.settle_echo();
-        }
-    }
-
-    fn begin(&mut self, start: u64, step: &Step, filled: &[u64], named: bool) {
-        let mut confirmed = true;
-        if !filled.is_empty() && named {
-            confirmed = false;
-        } else if let Some(nak) = self.nak.filter(|nak| nak.psn == start) {
-            self.counts.go_back_n_episodes += u32::from(!nak.is_rnr);
+        if matches!(cause, Cause::Nak | Cause::NotReady) {
             self.nak = None;
-        } else if step.idle >= MIN_TIMEOUT {
-            self.counts.timeouts += 1;
-        } else if step.kind == SequenceKind::Read && filled.is_empty() {
-            self.counts.go_back_n_episodes += 1;
-        } else {
-            confirmed = false;
         }
-        self.rewind = Some(Rewind { cursor: start, confirmed });
     }
 
-    fn go_on(&mut self, filled: &[u64]) {
-        let rewind = self.rewind.as_mut().expect("begun");
-        if filled.is_empty() && !rewind.confirmed {
-            rewind.confirmed = true;
-            self.counts.go_back_n_episodes += 1;
-            if self.nak.is_some_and(|nak| rewind.cursor > nak.psn) {
-                self.nak = None;
+    fn close_burst(&mut self) {
+        let Some(burst) = self.burst.take() else { return };
+        let mut late = self.run.take(burst.echoes);
+        if burst.is_named || burst.is_silent {
+            if burst.fills > 0 {
+                let given_up = self.alone.add(burst.start, burst.end, burst.fills);
+                self.counts.recover(given_up);
             }
+        } else {
+            late += burst.fills;
         }
+        self.counts.reordered += late as u32;
     }
 
     fn is_behind(&self, psn: u64) -> bool {
@@ -378,21 +417,42 @@ impl Model {
     }
 
     pub(crate) fn note_ack(&mut self, psn: u64) {
+        if self.is_behind(psn) {
+            self.acknowledged = self.acknowledged.max(Some(psn));
+            self.arrived(psn);
+        }
+    }
+
+    fn arrived(&mut self, psn: u64) {
         if !self.is_behind(psn) {
             return;
         }
-        self.acknowledged = self.acknowledged.max(Some(psn));
         let nak = self.nak.filter(|nak| !nak.is_rnr);
-        if let Some(nak) = nak {
-            let mut named = nak.psn;
-            while named <= psn && self.holes.remove(&named) {
-                self.counts.lost += 1;
-                named += 1;
-            }
+        let lost = nak.map_or(0, |nak| self.holes.run_through(nak.psn, psn));
+        let count = self.holes.take_through(psn);
+        self.counts.lost += lost as u32;
+        self.counts.unseen += (count - lost) as u32;
+        self.nak = self.nak.filter(|nak| nak.psn > psn);
+        self.age();
+    }
+
+    fn ask_for(&mut self, psn: u64) {
+        let is_known_rnr = self.nak.is_some_and(|nak| nak.is_rnr && nak.psn == psn);
+        if self.is_behind(psn) && !is_known_rnr && !self.is_unreliable {
+            self.nak = Some(Asked { psn, is_rnr: false });
         }
-        self.counts.unseen += self.holes.extract_if(..=psn, |_| true).count() as u32;
-        if self.nak.is_some_and(|nak| nak.psn <= psn) {
-            self.nak = None;
+    }
+
+    pub(crate) fn note_nak(&mut self, psn: u64) {
+        self.note_ack(psn - 1);
+        self.ask_for(psn);
+    }
+
+    pub(crate) fn note_rnr(&mut self, psn: u64) {
+        self.note_ack(psn - 1);
+        self.counts.rnr_waits += 1;
+        if self.is_behind(psn) && !self.is_unreliable {
+            self.nak = Some(Asked { psn, is_rnr: true });
         }
     }
 
@@ -400,20 +460,47 @@ impl Model {
         self.acknowledged = Some(psn);
     }
 
-    pub(crate) fn note_nak(&mut self, psn: u64) {
-        self.note_ack(psn - 1);
-        let is_known_rnr = self.nak.is_some_and(|nak| nak.is_rnr && nak.psn == psn);
-        if self.is_behind(psn) && !is_known_rnr {
-            self.nak = Some(Asked { psn, is_rnr: false });
+    pub(crate) fn note_asked_again(&mut self, psn: u64, span: u64, is_answered: bool) {
+        let Some(next) = self.next else { return };
+        let is_cut = psn == next && self.response_open;
+        if psn >= next && (is_cut || is_answered) && psn - next + span <= u64::from(MAX_GAP) {
+            self.holes.advance(next, psn - next, false);
+            self.holes.advance(psn, span, true);
+            self.counts.missing += span as u32;
+            self.next = Some(psn + span);
+            self.response_open = false;
         }
+        self.arrived(psn - 1);
+        self.ask_for(psn);
+        self.age();
     }
 
-    pub(crate) fn note_rnr(&mut self, psn: u64) {
-        self.note_ack(psn - 1);
-        self.counts.rnr_waits += 1;
-        if self.is_behind(psn) {
-            self.nak = Some(Asked { psn, is_rnr: true });
+    pub(crate) fn note_path_mtu(&mut self, path_mtu: u32) {
+        let (Some(next), Some(reads)) = (self.next, self.reads.take()) else { return };
+        let span = u64::from(read_span(reads.dma_len, path_mtu, 0));
+        let missing = reads.advance.saturating_sub(reads.count * span);
+        if missing > 0 {
+            self.counts.missing += missing as u32;
+            self.holes.add_somewhere(reads.start, next, missing);
         }
+        if self.uncertain {
+            self.holes.advance(next, span - 1, false);
+            self.next = Some(next + span - 1);
+            self.uncertain = false;
+        }
+        self.age();
+    }
+
+    pub(crate) fn note_tap_loss(&mut self, since: Option<u64>) {
+        let Some(next) = self.next else { return };
+        let since = since.filter(|since| *since <= next && next - since <= u64::from(MAX_REWIND));
+        let unseen = match since {
+            None => self.holes.take_all(),
+            Some(since) if since == next => 0,
+            Some(since) => self.holes.take_from(since),
+        };
+        self.counts.unseen += unseen as u32;
+        self.age();
     }
 }
 

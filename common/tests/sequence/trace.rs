@@ -109,6 +109,18 @@ pub(crate) enum Event {
     Idle(u32),
     /// The tap is blind for so many packets.
     TapLoss(u16),
+    /// Somebody looks whether it was.
+    Look,
+    /// And finds that it was, since the last look.
+    NoteTapLoss,
+    /// The path MTU shows.
+    PathMtu,
+    /// A READ asks again for the responses from a PSN on, this far from the one that is due.
+    AskAgain {
+        from: i16,
+        span: u8,
+        is_answered: bool,
+    },
     /// Another sequence: so far off.
     Jump(i32),
     /// The connection manager opens the QP anew.
@@ -128,6 +140,10 @@ pub(crate) fn event() -> impl Strategy<Value = Event> {
         1 => (0u8..20).prop_map(|back| Event::Rnr { back }),
         2 => prop_oneof![0u32..20_000, 0u32..5_000_000].prop_map(Event::Idle),
         1 => (1u16..400).prop_map(Event::TapLoss),
+        1 => Just(Event::Look),
+        1 => Just(Event::NoteTapLoss),
+        1 => Just(Event::PathMtu),
+        2 => (-80i16..20, 0u8..30, any::<bool>()).prop_map(|(from, span, is_answered)| Event::AskAgain { from, span, is_answered }),
         1 => prop_oneof![70_000i32..4_000_000, -4_000_000i32..-1_100_000, -6_000i32..6_000].prop_map(Event::Jump),
         1 => Just(Event::Restart),
     ]

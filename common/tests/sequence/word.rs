@@ -51,18 +51,18 @@ fn every_opcode_byte_has_its_kind() {
 #[test]
 fn what_is_due_leaves_the_state_alone() {
     let mut engine = Engine::default();
-    assert!(!engine.word.is_due(Psn::new(5), SequenceKind::Start), "the first one is learnt");
+    assert!(!engine.word.is_due(Psn::new(5), 1, SequenceKind::Start), "the first one is learnt");
     engine.sequence().observe(&packet(5, SequenceKind::Start));
     let state = engine.state;
     for psn in 6..100 {
-        assert!(engine.word.is_due(Psn::new(psn), SequenceKind::More));
-        assert!(!engine.word.is_due(Psn::new(psn + 1), SequenceKind::More));
-        assert!(!engine.word.is_due(Psn::new(psn - 1), SequenceKind::More));
+        assert!(engine.word.is_due(Psn::new(psn), 1, SequenceKind::More));
+        assert!(!engine.word.is_due(Psn::new(psn + 1), 1, SequenceKind::More));
+        assert!(!engine.word.is_due(Psn::new(psn - 1), 1, SequenceKind::More));
         engine.word = engine.word.after(Psn::new(psn), 1, SequenceKind::More);
     }
     assert_eq!((engine.word.next().get(), engine.state), (100, state));
     engine.word = engine.word.after(Psn::new(100), 0, SequenceKind::Read);
-    assert!(!engine.word.is_due(Psn::new(101), SequenceKind::Start), "a READ of unknown length");
+    assert!(!engine.word.is_due(Psn::new(101), 1, SequenceKind::Start), "a READ of unknown length");
 }
 
 #[test]
@@ -71,7 +71,7 @@ fn acknowledgements_keep_the_highest() {
     for (psn, next) in
         [(0xff_fff0, 0xff_fff1), (0xff_ffe0, 0xff_fff1), (3, 4), (0x80_0000, 0x80_0001)]
     {
-        assert!(word.is_due(Psn::new(psn), SequenceKind::Acknowledge));
+        assert!(word.is_due(Psn::new(psn), 1, SequenceKind::Acknowledge));
         word = word.after(Psn::new(psn), 1, SequenceKind::Acknowledge);
         assert_eq!((word.is_known(), word.next().get()), (true, next));
     }
@@ -98,7 +98,7 @@ fn a_sequence_longer_than_psns_can_be_compared() {
     let mut engine = Engine::default();
     let mut touched = 0;
     for psn in 0..0x00c0_0000 {
-        if engine.word.is_due(Psn::new(psn), SequenceKind::More) {
+        if engine.word.is_due(Psn::new(psn), 1, SequenceKind::More) {
             engine.word = engine.word.after(Psn::new(psn), 1, SequenceKind::More);
         } else {
             touched += 1;

@@ -140,12 +140,16 @@ impl Sequences {
         if idle >= SILENCE {
             self.silence(index, moment);
         }
-        let span = if kind == SequenceKind::Read { self.span(index, peer, packet) } else { 1 };
+        let (span, payload) = if kind == SequenceKind::Read {
+            (self.read_span(index, peer, packet), packet.dma_len().unwrap_or(0))
+        } else {
+            (1, packet.payload_bytes)
+        };
         let sequence = SequencePacket {
             psn,
             span,
             kind,
-            payload: packet.payload_bytes,
+            payload,
             time_us: time.map_or(0, micros),
             idle,
             is_copy,
@@ -153,12 +157,15 @@ impl Sequences {
         let record = &mut self.records[index];
         record.last_seen = record.last_seen.max(time);
         record.has_order |= kind.has_order();
-        let is_due = record.word.is_due(psn, kind);
+        let is_due = record.word.is_due(psn, span, kind);
         let before = (!is_due).then_some(record.state.totals);
         let due = record.word.next();
         let class = record.sequence().observe(&sequence);
+        if class == PacketClass::InOrder && asks_for_answer(packet) {
+            record.sequence().start_rtt(psn, sequence.time_us);
+        }
         let is_new_rewind =
-            before.is_some_and(|before| rewinds(&before) != rewinds(&record.state.totals));
+            before.is_some_and(|before| before.rewinds() != record.state.totals.rewinds());
         if class != PacketClass::InOrder {
             record.update_counts();
         }
@@ -179,8 +186,31 @@ impl Sequences {
             self.note_nak(index, packet, moment);
         }
         if let Some(peer) = peer {
-            self.tell(peer, kind, is_new_rewind, packet, moment);
+            // Only the first READ of a rewind names the response that is missing.
+            if is_new_rewind && kind == SequenceKind::Read {
+                self.ask_again(index, peer, &sequence, moment);
+            } else {
+                self.tell(peer, &sequence, packet, moment);
+            }
         }
+    }
+
+    /// Tells the responses that the requester asks for them again.
+    fn ask_again(
+        &mut self,
+        requests: usize,
+        responses: usize,
+        read: &SequencePacket,
+        moment: Moment,
+    ) {
+        let is_answered = self.records[requests].state.acks.has_acknowledged(read.psn);
+        let Some(record) = self.records.get_mut(responses) else { return };
+        let before = record.state.totals;
+        record.sequence().note_asked_again(read.psn, read.span, is_answered);
+        record.recorder.hear_read_again(moment, read.psn);
+        record.update_counts();
+        let after = &record.state.totals;
+        record.recorder.answered(moment, read.psn, &before, after, &mut self.budget);
     }
 
     /// A packet without an order: a CNP, a datagram, an unknown opcode.
@@ -233,34 +263,26 @@ impl Sequences {
         self.records[index].recorder.note(moment, event, &mut self.budget);
     }
 
-    fn span(&self, index: usize, peer: Option<usize>, packet: &RocePacket) -> u32 {
-        let Some(dma_len) = packet.dma_len() else { return 0 };
+    /// PSNs that a READ takes, 0 when that cannot be said. Before it, the engine learns the path MTU.
+    fn read_span(&mut self, index: usize, peer: Option<usize>, packet: &RocePacket) -> u32 {
         let records = [Some(index), peer].into_iter().flatten().filter_map(|i| self.records.get(i));
         let (mtu, payload) = records.fold((0, 0), |(mtu, payload): (u32, u32), record| {
             (mtu.max(record.path_mtu), payload.max(record.largest_payload))
         });
-        read_span(dma_len, mtu, payload)
+        let mut requests = self.records[index].sequence();
+        if mtu != 0 && requests.awaits_mtu() {
+            requests.note_path_mtu(mtu);
+        }
+        packet.dma_len().map_or(0, |dma_len| read_span(dma_len, mtu, payload))
     }
 
     /// Tells the other direction what this packet says of it.
-    fn tell(
-        &mut self,
-        peer: usize,
-        kind: SequenceKind,
-        is_new_rewind: bool,
-        packet: &RocePacket,
-        moment: Moment,
-    ) {
+    fn tell(&mut self, peer: usize, answer: &SequencePacket, packet: &RocePacket, moment: Moment) {
         let Some(record) = self.records.get_mut(peer) else { return };
-        let psn = packet.bth.psn();
+        let &SequencePacket { psn, kind, time_us, .. } = answer;
         let before = (!record.word.is_calm()).then_some(record.state.totals);
         let mut sequence = record.sequence();
-        let time_us = moment.time.map_or(0, micros);
-        // Only the first READ of a rewind names the response that is missing.
-        if kind == SequenceKind::Read && is_new_rewind {
-            sequence.note_nak(psn, time_us);
-            record.recorder.hear_read_again(moment, psn);
-        } else if kind.is_response() {
+        if kind.is_response() {
             let aeth = packet.aeth().map_or(0, |aeth| aeth.word());
             sequence.note_answer(kind, psn, aeth, time_us);
         } else if kind == SequenceKind::Acknowledge {
@@ -322,9 +344,10 @@ impl Sequences {
     }
 }
 
-/// Rewinds so far.
-const fn rewinds(totals: &SequenceTotals) -> u32 {
-    totals.go_back_n_episodes.wrapping_add(totals.timeouts)
+/// Whether the responder answers this request at once: it says so, or it is the last of a message.
+fn asks_for_answer(packet: &RocePacket) -> bool {
+    let opcode = packet.bth.opcode();
+    !opcode.is_response() && (packet.bth.ack_req() || !opcode.fills_path_mtu())
 }
 
 /// As in JSON: see [`crate::flow::NakReport`].

@@ -1,0 +1,223 @@
+//! Packets with a PSN before the next one: late by themselves, or sent again.
+
+use super::burst::{self, Burst, NAMED, REPEAT, SILENT};
+use super::observe::taken;
+use super::totals::VALID;
+use super::window::RNR;
+use super::{MIN_TIMEOUT, PacketClass, RewindCause, Sequence, SequenceKind, SequencePacket};
+use crate::psn::Psn;
+
+impl Sequence<'_> {
+    /// Takes a packet whose PSN is `back` before the next one.
+    pub(super) fn behind(&mut self, packet: &SequencePacket, back: u32) -> PacketClass {
+        let first = self.state.totals.first;
+        let psn = packet.psn;
+        if first & VALID != 0 && Psn::new(first).is_after(psn) {
+            return PacketClass::NotTracked;
+        }
+        let next = self.word.next();
+        let span = taken(packet);
+        let inside = if span > back { back } else { span };
+        let mut missing = self.state.window.holes.take(next, psn, inside);
+        if packet.kind.is_response() {
+            let skipped = self.state.acks.take_skipped(next, back, back);
+            self.state.totals.missing = self.state.totals.missing.wrapping_add(skipped);
+            missing += skipped;
+        } else {
+            self.state.acks.void_timing(psn);
+        }
+        let class = if packet.kind.is_unreliable() {
+            self.unreliable(packet, missing, back)
+        } else {
+            self.reliable(packet, missing, inside)
+        };
+        if span > back {
+            // It takes more PSNs than was known.
+            self.state.window.holes.advance(next, span - back, false);
+            self.step(packet);
+        }
+        class
+    }
+
+    fn unreliable(&mut self, packet: &SequencePacket, missing: u32, back: u32) -> PacketClass {
+        if missing == 0 {
+            return self.repeat(packet, 1);
+        }
+        let totals = &mut self.state.totals;
+        totals.reordered = totals.reordered.wrapping_add(missing);
+        self.state.spread.count_reorder(back);
+        PacketClass::Reordered
+    }
+
+    fn reliable(&mut self, packet: &SequencePacket, missing: u32, inside: u32) -> PacketClass {
+        let psn = packet.psn;
+        let is_seen = missing == 0;
+        if !is_seen {
+            self.state.window.touch(packet.time_us);
+        }
+        let window = &self.state.window;
+        let is_echo = is_seen && window.run.contains(psn);
+        let skipped = psn.distance_from(Psn::new(window.cursor));
+        // What is dropped again leaves a gap in the rewind, too.
+        let goes_on =
+            window.cursor & VALID != 0 && (skipped == 0 || skipped > 0 && is_seen && !is_echo);
+        let joins = window.burst.is_at(psn);
+        if goes_on {
+            self.close_burst();
+            self.go_on(packet, missing, inside);
+        } else if joins {
+            self.join(packet, missing, inside, is_echo);
+        } else {
+            self.close_burst();
+            self.begin(packet, missing, inside, is_echo);
+        }
+        if is_seen { self.repeat(packet, inside) } else { PacketClass::Fill }
+    }
+
+    /// The tap had seen the packet. What came alone before was late by itself.
+    fn repeat(&mut self, packet: &SequencePacket, inside: u32) -> PacketClass {
+        let totals = &mut self.state.totals;
+        totals.retransmitted = totals.retransmitted.wrapping_add(1);
+        if !matches!(packet.kind, SequenceKind::Read) {
+            totals.retransmitted_bytes = totals.retransmitted_bytes.wrapping_add(packet.payload);
+        }
+        let late = self.state.window.alone.take_at(packet.psn, inside);
+        totals.reordered = totals.reordered.wrapping_add(late);
+        PacketClass::Retransmission
+    }
+
+    /// Goes on with a rewind.
+    fn go_on(&mut self, packet: &SequencePacket, missing: u32, inside: u32) {
+        let end = packet.psn.plus(inside);
+        self.state.window.cursor = self.until(end);
+        self.state.acks.count_rewound(packet.kind, 1);
+        if missing != 0 {
+            let filled = Burst::of(packet.psn, end, missing, 0, 0);
+            self.state.window.add_run(filled, &mut self.state.totals);
+        }
+    }
+
+    /// A packet in a row with others of which nobody can tell yet what they are.
+    fn join(&mut self, packet: &SequencePacket, missing: u32, inside: u32, is_echo: bool) {
+        let window = &mut self.state.window;
+        window.burst.end = packet.psn.plus(inside).get();
+        if missing != 0 {
+            window.burst.fills = burst::add(window.burst.fills, missing);
+            return;
+        }
+        if is_echo && !window.burst.has(REPEAT) {
+            window.burst.echoes = burst::add(window.burst.echoes, inside);
+            if u32::from(window.burst.echoes) <= window.run.count() {
+                return;
+            }
+        }
+        self.confirm(packet);
+    }
+
+    /// The burst is a rewind: the tap had seen this packet, and it is no late original.
+    fn confirm(&mut self, packet: &SequencePacket) {
+        let burst = self.state.window.burst;
+        self.state.window.burst = Burst::NONE;
+        if burst.fills != 0 {
+            self.state.window.add_run(burst, &mut self.state.totals);
+        }
+        let cursor = Psn::new(self.state.window.cursor);
+        let is_same = self.state.window.cursor & VALID != 0 && burst.start().is_after(cursor);
+        self.state.window.cursor = self.until(burst.end());
+        if !is_same {
+            self.count_rewind(burst.start(), self.cause_of(burst), packet);
+        }
+        self.state.acks.count_rewound(packet.kind, burst.len());
+    }
+
+    fn cause_of(&self, burst: Burst) -> RewindCause {
+        let nak = self.state.window.nak;
+        if nak & VALID != 0 && burst.end().is_after(Psn::new(nak)) {
+            if nak & RNR == 0 { RewindCause::Nak } else { RewindCause::NotReady }
+        } else if burst.has(SILENT) {
+            RewindCause::Timeout
+        } else {
+            RewindCause::Unknown
+        }
+    }
+
+    /// A packet that neither a rewind nor a burst goes on with.
+    fn begin(&mut self, packet: &SequencePacket, missing: u32, inside: u32, is_echo: bool) {
+        let nak = self.state.window.nak;
+        let from = Psn::new(nak).distance_from(packet.psn);
+        let is_asked = nak & VALID != 0 && from >= 0 && from.unsigned_abs() < inside;
+        let answers_nak = is_asked && from == 0;
+        let is_silent = packet.idle >= MIN_TIMEOUT;
+        let end = packet.psn.plus(inside);
+        let cause = if answers_nak && nak & RNR != 0 {
+            RewindCause::NotReady
+        } else if missing != 0 || is_echo && !answers_nak {
+            // It may be late by itself.
+            let named = if is_asked && nak & RNR == 0 { NAMED } else { 0 };
+            let silent = if is_silent { SILENT } else { 0 };
+            let echoes = if missing == 0 { inside } else { 0 };
+            self.state.window.burst = Burst::of(packet.psn, end, missing, echoes, named | silent);
+            return;
+        } else if answers_nak {
+            RewindCause::Nak
+        } else if is_silent {
+            RewindCause::Timeout
+        } else if matches!(packet.kind, SequenceKind::Read) {
+            // A response was lost: the requester asks again from there.
+            RewindCause::Read
+        } else {
+            self.state.window.burst = Burst::of(packet.psn, end, 0, 0, REPEAT);
+            return;
+        };
+        self.count_rewind(packet.psn, cause, packet);
+        self.go_on(packet, missing, inside);
+    }
+
+    fn count_rewind(&mut self, start: Psn, cause: RewindCause, packet: &SequencePacket) {
+        let totals = &mut self.state.totals;
+        match cause {
+            RewindCause::Timeout => totals.timeouts = totals.timeouts.wrapping_add(1),
+            RewindCause::NotReady => {}
+            RewindCause::Nak | RewindCause::Read | RewindCause::Unknown => {
+                totals.go_back_n_episodes = totals.go_back_n_episodes.wrapping_add(1);
+            }
+        }
+        if matches!(cause, RewindCause::Nak | RewindCause::NotReady) {
+            self.state.window.nak = 0;
+        }
+        let back = self.word.next().distance_from(start).cast_unsigned();
+        self.state.spread.count_go_back(back);
+        if !packet.kind.is_response() {
+            let ladder = self.state.acks.rewinds();
+            ladder.rewind(start, cause, packet.time_us, packet.idle);
+        }
+    }
+
+    /// The burst was late by itself; but what was asked for may have been sent again alone.
+    pub(super) fn close_burst(&mut self) {
+        let burst = self.state.window.burst;
+        if !burst.is_some() {
+            return;
+        }
+        self.state.window.burst = Burst::NONE;
+        let mut late = self.state.window.run.take(burst.echoes.into());
+        if burst.has(NAMED | SILENT) {
+            if burst.fills != 0 {
+                self.state.window.add_alone(burst, &mut self.state.totals);
+            }
+        } else {
+            late += u32::from(burst.fills);
+        }
+        if late != 0 {
+            let totals = &mut self.state.totals;
+            totals.reordered = totals.reordered.wrapping_add(late);
+            let extent = self.word.next().distance_from(burst.start()).cast_unsigned();
+            self.state.spread.count_reorder(extent);
+        }
+    }
+
+    /// Cursor of a rewind that has come to `end`.
+    fn until(&self, end: Psn) -> u32 {
+        if end.distance_from(self.word.next()) >= 0 { 0 } else { end.get() | VALID }
+    }
+}

@@ -1,0 +1,110 @@
+//! Sets of the 128 latest PSNs.
+
+/// Bit `i` stands for the PSN `i + 1` before the next one; the first word has the latest.
+///
+/// In words of 32 bits in memory, so that nothing that holds one has to be aligned to more.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Bits([u32; 4]);
+
+impl Bits {
+    /// How many there are.
+    pub(super) const LEN: u32 = 128;
+
+    #[inline(always)]
+    pub(super) const fn get(self) -> [u64; 2] {
+        let Self([a, b, c, d]) = self;
+        [a as u64 | (b as u64) << 32, c as u64 | (d as u64) << 32]
+    }
+
+    #[inline(always)]
+    pub(super) const fn new([low, high]: [u64; 2]) -> Self {
+        Self([low as u32, (low >> 32) as u32, high as u32, (high >> 32) as u32])
+    }
+
+    pub(super) const fn words(self) -> [u32; 4] {
+        self.0
+    }
+
+    pub(super) const fn from_words(words: [u32; 4]) -> Self {
+        Self(words)
+    }
+
+    pub(super) const fn is_empty(self) -> bool {
+        let Self([a, b, c, d]) = self;
+        a | b | c | d == 0
+    }
+
+    pub(super) const fn count(self) -> u32 {
+        let [low, high] = self.get();
+        low.count_ones() + high.count_ones()
+    }
+
+    pub(super) const fn and(self, other: Self) -> Self {
+        let ([a, b], [c, d]) = (self.get(), other.get());
+        Self::new([a & c, b & d])
+    }
+
+    pub(super) const fn or(self, other: Self) -> Self {
+        let ([a, b], [c, d]) = (self.get(), other.get());
+        Self::new([a | c, b | d])
+    }
+
+    pub(super) const fn without(self, other: Self) -> Self {
+        let ([a, b], [c, d]) = (self.get(), other.get());
+        Self::new([a & !c, b & !d])
+    }
+
+    /// The set when `next` has moved on by `count`.
+    pub(super) const fn moved(self, count: u32) -> Self {
+        let [low, high] = self.get();
+        Self::new(if count >= 128 {
+            [0, 0]
+        } else if count >= 64 {
+            [0, low << (count & 63)]
+        } else if count == 0 {
+            [low, high]
+        } else {
+            [low << (count & 63), high << (count & 63) | low >> ((64 - count) & 63)]
+        })
+    }
+
+    /// The latest `count`.
+    pub(super) const fn below(count: u32) -> Self {
+        Self::new(if count >= 128 {
+            [u64::MAX, u64::MAX]
+        } else if count >= 64 {
+            [u64::MAX, (1 << (count & 63)) - 1]
+        } else {
+            [(1 << (count & 63)) - 1, 0]
+        })
+    }
+
+    /// Those from `oldest` PSNs before the next one up to `latest` before it, which is at least 1.
+    pub(super) const fn between(oldest: u32, latest: u32) -> Self {
+        Self::below(oldest).without(Self::below(latest.saturating_sub(1)))
+    }
+
+    /// Index and length of the latest run; the length is 0 when there is none.
+    pub(super) const fn latest_run(self) -> (u32, u32) {
+        let [low, high] = self.get();
+        if low != 0 {
+            let index = low.trailing_zeros();
+            let ones = (low >> (index & 63)).trailing_ones();
+            (index, if index + ones == 64 { ones + high.trailing_ones() } else { ones })
+        } else {
+            let index = high.trailing_zeros();
+            (64 + index, (high >> (index & 63)).trailing_ones())
+        }
+    }
+
+    /// Length of the run from bit `index`, below 128, to later ones.
+    pub(super) const fn run_from(self, index: u32) -> u32 {
+        let [low, high] = self.get();
+        if index < 64 {
+            return (low << (63 - (index & 63))).leading_ones();
+        }
+        let ones = (high << (63 - (index & 63))).leading_ones();
+        if ones == index - 63 { ones + low.leading_ones() } else { ones }
+    }
+}
