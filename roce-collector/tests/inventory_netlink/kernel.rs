@@ -21,10 +21,14 @@ pub(crate) struct FakeKernel {
 /// What goes wrong.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Trouble {
+    /// The dumps that it goes wrong with; all without it.
+    pub(crate) with: Option<Command>,
     /// Dumps that still come with the mark of an interrupted one.
     pub(crate) interrupted: u32,
-    /// Error that ends each dump of queue pairs.
+    /// Error that ends each dump.
     pub(crate) error: i32,
+    /// Whether the first record of each dump lacks its end.
+    pub(crate) is_cut: bool,
     /// Whether the end mark never comes.
     pub(crate) is_endless: bool,
     /// Whether the answer stops before its end mark.
@@ -54,19 +58,19 @@ impl FakeKernel {
         messages.collect()
     }
 
-    fn answer(&self, request: &NetlinkBuffer<&[u8]>) -> (Vec<Vec<u8>>, i32) {
+    fn answer(&self, request: &NetlinkBuffer<&[u8]>) -> Vec<Vec<u8>> {
         let device =
             request.payload().get(4..8).map(|index| u32::from_ne_bytes(index.try_into().unwrap()));
         let kind = request.message_type();
         if kind == Command::Devices.message_type() {
-            return ((0..self.devices.len() as u32).map(handle).collect(), 0);
+            return (0..self.devices.len() as u32).map(handle).collect();
         }
         let device = device.unwrap();
         if kind == Command::Ports.message_type() {
             let netdev = attribute(51, format!("eth{device}\0").into());
-            return (vec![[handle(device), number(3, 1), netdev].concat()], 0);
+            return vec![[handle(device), number(3, 1), netdev].concat()];
         }
-        (self.queue_pairs(device), self.trouble.error)
+        self.queue_pairs(device)
     }
 }
 
@@ -118,21 +122,27 @@ fn message(kind: u16, flags: u16, sequence: u32, payload: &[u8]) -> Vec<u8> {
 impl RdmaSocket for FakeKernel {
     fn send(&mut self, request: &[u8]) -> io::Result<()> {
         let request = NetlinkBuffer::new_checked(request).unwrap();
+        let kind = request.message_type();
+        let is_concerned = self.trouble.with.is_none_or(|with| with.message_type() == kind);
+        let trouble = if is_concerned { self.trouble } else { Trouble::default() };
         let mut flags = NLM_F_MULTIPART;
-        if self.trouble.interrupted > 0 {
+        if trouble.interrupted > 0 {
             self.trouble.interrupted -= 1;
             flags |= NLM_F_DUMP_INTR;
         }
-        let (payloads, error) = self.answer(&request);
-        let sequence = request.sequence_number();
-        let answers = payloads
-            .iter()
-            .map(|payload| message(request.message_type(), flags, sequence, payload));
-        self.queue = answers.collect();
-        if !self.trouble.is_silent {
-            self.queue.push_back(message(3, flags, sequence, &(-error).to_ne_bytes()));
+        let mut payloads = self.answer(&request);
+        if trouble.is_cut
+            && let Some(first) = payloads.first_mut()
+        {
+            first.truncate(first.len() - 5);
         }
-        self.last = message(request.message_type(), flags, sequence, &[]);
+        let sequence = request.sequence_number();
+        let answers = payloads.iter().map(|payload| message(kind, flags, sequence, payload));
+        self.queue = answers.collect();
+        if !trouble.is_silent {
+            self.queue.push_back(message(3, flags, sequence, &(-trouble.error).to_ne_bytes()));
+        }
+        self.last = message(kind, flags, sequence, &[]);
         Ok(())
     }
 

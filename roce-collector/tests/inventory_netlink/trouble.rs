@@ -4,7 +4,7 @@ use std::io;
 use std::time::Duration;
 
 use roce_collector::inventory::netlink::{
-    KernelSocket, KernelView, ReadCounts, ReadError, Reader, is_absent,
+    Command, KernelSocket, KernelView, ReadCounts, ReadError, Reader, is_absent,
 };
 
 use crate::kernel::{FakeKernel, Trouble};
@@ -17,29 +17,72 @@ fn read(kernel: &FakeKernel, limit: usize) -> (Result<KernelView, ReadError>, Re
 
 #[test]
 fn an_interrupted_dump_is_asked_for_again_a_few_times() {
-    let kernel = FakeKernel::in_trouble(&[3], Trouble { interrupted: 2, ..Trouble::default() });
-    let (view, counts) = read(&kernel, 100);
+    let trouble = Trouble { interrupted: 2, ..Trouble::default() };
+    let (view, counts) = read(&FakeKernel::in_trouble(&[3], trouble), 100);
     assert!(view.unwrap().devices[0].is_whole);
     assert_eq!(counts, ReadCounts { repeated: 2, ..ReadCounts::default() });
 
-    // For ever: one sweep asks four times each for devices, ports and queue pairs, then goes on.
-    let kernel =
-        FakeKernel::in_trouble(&[3], Trouble { interrupted: u32::MAX, ..Trouble::default() });
-    let (view, counts) = read(&kernel, 100);
+    let with = Some(Command::QueuePairs);
+    let for_ever = Trouble { with, interrupted: u32::MAX, ..Trouble::default() };
+    let (view, counts) = read(&FakeKernel::in_trouble(&[3], for_ever), 100);
     let view = view.unwrap();
     assert_eq!((view.qps.len(), view.devices[0].is_whole), (3, false));
-    assert_eq!(counts, ReadCounts { repeated: 9, ..ReadCounts::default() });
+    assert_eq!(counts, ReadCounts { repeated: 3, ..ReadCounts::default() });
 }
 
 #[test]
 fn a_dump_that_ends_with_an_error_is_not_whole() {
-    let kernel =
-        FakeKernel::in_trouble(&[3, 4], Trouble { error: libc::EIO, ..Trouble::default() });
-    let (view, counts) = read(&kernel, 100);
+    let with = Some(Command::QueuePairs);
+    let trouble = Trouble { with, error: libc::EIO, ..Trouble::default() };
+    let (view, counts) = read(&FakeKernel::in_trouble(&[3, 4], trouble), 100);
     let view = view.unwrap();
     assert_eq!(view.qps.len(), 7, "what came before is used");
     assert!(view.devices.iter().all(|device| !device.is_whole));
     assert_eq!(counts.failed, 2);
+}
+
+/// A device that is left out would be taken for gone.
+#[test]
+fn a_list_of_devices_is_whole_or_none() {
+    let with = Some(Command::Devices);
+    for (trouble, expected) in [
+        (
+            Trouble { error: libc::EPERM, ..Trouble::default() },
+            "Operation not permitted (os error 1)",
+        ),
+        (Trouble { interrupted: u32::MAX, ..Trouble::default() }, "the list keeps changing"),
+        (Trouble { is_cut: true, ..Trouble::default() }, "the list is damaged"),
+    ] {
+        let (view, _) = read(&FakeKernel::in_trouble(&[3], Trouble { with, ..trouble }), 100);
+        let error = view.unwrap_err().to_string();
+        assert_eq!(error, format!("cannot ask the kernel for its RDMA devices: {expected}"));
+    }
+}
+
+#[test]
+fn ports_that_cannot_be_had_are_those_that_are_known() {
+    let mut opened = 0;
+    let mut reader = Reader::new(
+        || {
+            opened += 1;
+            let trouble = match opened {
+                1 => Trouble {
+                    with: Some(Command::QueuePairs),
+                    is_silent: true,
+                    ..Trouble::default()
+                },
+                _ => Trouble { with: Some(Command::Ports), error: libc::EIO, ..Trouble::default() },
+            };
+            Ok(FakeKernel::in_trouble(&[3], trouble))
+        },
+        100,
+    );
+    let netdev = |view: &KernelView| view.devices[0].ports[0].netdev.clone();
+    let view = reader.read(Duration::ZERO).unwrap();
+    assert_eq!(netdev(&view).as_deref(), Some("eth0"));
+    assert_eq!(reader.counts().failed, 1, "the first socket is given up");
+    let later = reader.read(Duration::from_mins(1)).unwrap();
+    assert_eq!((netdev(&later), reader.counts().failed), (netdev(&view), 2));
 }
 
 #[test]

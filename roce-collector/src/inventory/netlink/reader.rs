@@ -14,7 +14,7 @@ const BUFFER: usize = 32 * 1024;
 /// Datagrams of a dump, more than two million queue pairs. Only a broken kernel sends more.
 const MAX_DATAGRAMS: usize = 8192;
 /// Devices, and ports of a device, that are kept.
-const MAX_DEVICES: usize = 1024;
+const MAX_DEVICES: usize = 4096;
 const MAX_PORTS: usize = 256;
 /// Times that a dump is asked for again because the kernel's lists changed meanwhile.
 const REPEATS: u32 = 3;
@@ -118,8 +118,7 @@ impl<O: FnMut() -> io::Result<S>, S: RdmaSocket> Reader<O, S> {
         if self.socket.is_none() {
             self.socket = Some((self.open)().map_err(ReadError::Open)?);
         }
-        let devices = self.dump::<DeviceRecord>(Request::DEVICES, MAX_DEVICES);
-        let mut devices = devices.map_err(ReadError::Devices)?.records;
+        let mut devices = self.devices().map_err(ReadError::Devices)?;
         devices.sort_unstable_by_key(|device| device.index);
         devices.dedup_by_key(|device| device.index);
         self.ports.retain(|index, known| {
@@ -140,17 +139,31 @@ impl<O: FnMut() -> io::Result<S>, S: RdmaSocket> Reader<O, S> {
         Ok(view)
     }
 
-    /// Ports of a device: those that are known when they are not old, or when there are no others.
-    fn ports(&mut self, device: &DeviceRecord, uptime: Duration) -> Vec<PortRecord> {
-        let known = self.ports.get(&device.index);
-        let is_due = known.is_none_or(|known| uptime.saturating_sub(known.read) >= PORTS_AGE);
-        if is_due
-            && let Ok(answer) = self.dump::<PortRecord>(Request::ports(device.index), MAX_PORTS)
-        {
-            let (name, ports) = (device.name.clone(), answer.records);
-            self.ports.insert(device.index, KnownPorts { name, ports, read: uptime });
+    /// All devices: one that is missing would be taken for gone, and its queue pairs with it.
+    fn devices(&mut self) -> io::Result<Vec<DeviceRecord>> {
+        let answer = self.dump::<DeviceRecord>(Request::DEVICES, MAX_DEVICES)?;
+        match answer.end() {
+            Some(0) if answer.is_interrupted => Err(io::Error::other("the list keeps changing")),
+            Some(0) if answer.losses.damaged != 0 => Err(io::Error::other("the list is damaged")),
+            Some(0) | None => Ok(answer.records),
+            Some(error) => Err(io::Error::from_raw_os_error(error)),
         }
-        self.ports.get(&device.index).map(|known| known.ports.clone()).unwrap_or_default()
+    }
+
+    /// Ports of a device: those that are known when they are not old, or when the device does not answer.
+    fn ports(&mut self, device: &DeviceRecord, uptime: Duration) -> Vec<PortRecord> {
+        let known = match self.ports.remove(&device.index) {
+            Some(known) if uptime.saturating_sub(known.read) < PORTS_AGE => known,
+            known => {
+                let answer = self.dump::<PortRecord>(Request::ports(device.index), MAX_PORTS);
+                let whole = answer.ok().filter(Answer::is_whole).map(|answer| answer.records);
+                let ports = whole.or(known.map(|known| known.ports)).unwrap_or_default();
+                KnownPorts { name: device.name.clone(), ports, read: uptime }
+            }
+        };
+        let ports = known.ports.clone();
+        self.ports.insert(device.index, known);
+        ports
     }
 
     /// Asks until the answer is of one piece, a few times at most. An answer that ended with an error
