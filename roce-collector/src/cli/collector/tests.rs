@@ -49,6 +49,9 @@ fn the_defaults_are_those_of_the_contract() {
     assert_eq!((collector.max_flows, collector.qp_series), (131_072, 200));
     assert_eq!(collector.flow_idle, Duration::from_mins(5));
     assert!(!collector.running.bpf_stats && !collector.check);
+    assert_eq!(collector.inventory.interval(), Some(Duration::from_secs(1)));
+    let off = command_line(&["--qp-inventory-interval=0"]).unwrap();
+    assert_eq!((off.inventory.interval(), off.inventory.max_qps), (None, 65_536));
     assert!(command_line(&["--iface="]).unwrap().interfaces.is_empty());
     assert!(command_line(&["--bpf-stats"]).unwrap().running.bpf_stats);
 }
@@ -102,6 +105,7 @@ fn errors_of_the_command_line_take_one_line() {
         ),
         (&["--qp-series=many"], "invalid value 'many' for '--qp-series <N>'"),
         (&["--flow-idle=0"], "expected a time of at least one second"),
+        (&["--qp-inventory-interval=50ms"], "expected 0, or a time from 100ms to 1h"),
         (&["eth0"], "unexpected argument 'eth0' found"),
     ] {
         let errors = command_line(arguments).unwrap_err();
