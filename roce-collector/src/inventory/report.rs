@@ -23,6 +23,8 @@ pub struct QpReport {
     /// Transport service, as in `rdma res show qp`: `RC`, `UD`, `GSI`, ...
     #[serde(rename = "type")]
     pub qp_type: Cow<'static, str>,
+    /// What kind of queue pair of the driver it is: `DCI` or `REG_UMR` of mlx5.
+    pub subtype: Option<String>,
     /// State: `RESET`, `INIT`, `RTR`, `RTS`, `SQD`, `SQE` or `ERR`.
     pub state: Cow<'static, str>,
     /// When the state was first seen: it may be older.
@@ -62,6 +64,7 @@ impl From<&Qp> for QpReport {
             lqpn: qp.lqpn,
             rqpn: qp.rqpn,
             qp_type: qp.qp_type.name().into(),
+            subtype: qp.subtype.as_deref().map(str::to_owned),
             state: qp.state.name().into(),
             state_since: qp.state_since,
             first_seen: qp.first_seen,

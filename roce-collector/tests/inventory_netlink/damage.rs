@@ -71,6 +71,39 @@ fn an_entry_that_lacks_its_number_type_or_state_is_none() {
     assert_eq!(needed, 3);
 }
 
+/// mlx5 gives the type of a DCI twice (once as it is, once as a queue pair of the driver's) and its kind.
+#[test]
+fn a_type_that_comes_twice_counts_as_the_driver_says() {
+    let mut whole = queue_pairs();
+    let entry = [5, 0, 26, 0, 0xff, 0, 0, 0, 8, 0, 98, 0, b'D', b'C', b'I', 0];
+    // Into the last entry, which goes to the end of its message.
+    let last = take::<QpRecord>(&whole).records.len() - 1;
+    let lengths = [(0, 4), (32, 2), (last_entry(&whole), 2)];
+    whole.extend(entry);
+    for (place, size) in lengths {
+        let mut length = [0; 4];
+        length[..size].copy_from_slice(&whole[place..place + size]);
+        let longer = u32::from_ne_bytes(length) + entry.len() as u32;
+        whole[place..place + size].copy_from_slice(&longer.to_ne_bytes()[..size]);
+    }
+    let answer = take::<QpRecord>(&whole);
+    assert_eq!((answer.losses, answer.records.len()), (Losses::default(), last + 1));
+    let record = &answer.records[last];
+    assert_eq!((record.qp_type.name(), record.subtype.as_deref()), ("DRIVER", Some("DCI")));
+}
+
+/// Place of the last entry of a table.
+fn last_entry(datagram: &[u8]) -> usize {
+    let mut at = 36;
+    loop {
+        let length = usize::from(u16::from_ne_bytes([datagram[at], datagram[at + 1]]));
+        if at + length >= datagram.len() {
+            return at;
+        }
+        at += length;
+    }
+}
+
 proptest! {
     #[test]
     fn no_datagram_panics(

@@ -25,6 +25,8 @@ pub struct Qp {
     pub rqpn: Option<u32>,
     /// Transport service.
     pub qp_type: QpType,
+    /// What kind of queue pair of the driver it is: `DCI` or `REG_UMR` of mlx5.
+    pub subtype: Option<Arc<str>>,
     /// State at the last sweep.
     pub state: QpState,
     /// PSN of the send queue, as the driver says.
@@ -111,7 +113,8 @@ impl Qp {
 
 impl fmt::Display for Qp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} QP {:#x} of {}", self.qp_type, self.lqpn, self.device)?;
+        let kind = self.subtype.as_deref().unwrap_or(self.qp_type.name());
+        write!(f, "{kind} QP {:#x} of {}", self.lqpn, self.device)?;
         if let Some(port) = self.port {
             write!(f, "/{port}")?;
         }

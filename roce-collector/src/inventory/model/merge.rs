@@ -98,6 +98,7 @@ impl<'a> Merge<'a> {
             lqpn: record.lqpn,
             rqpn: None,
             qp_type: record.qp_type,
+            subtype: record.subtype.as_deref().map(Arc::from),
             state: record.state,
             sq_psn: None,
             rq_psn: None,

@@ -110,4 +110,6 @@ impl Inventory {
 }
 
 #[cfg(test)]
+mod property;
+#[cfg(test)]
 mod tests;

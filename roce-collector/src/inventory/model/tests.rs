@@ -64,6 +64,7 @@ fn qp(lqpn: u32, state: QpState) -> QpRecord {
         lqpn,
         rqpn: Some(lqpn + 0x1000),
         qp_type: QpType::RC,
+        subtype: None,
         state,
         sq_psn: Some(1),
         rq_psn: Some(2),
@@ -234,6 +235,15 @@ fn what_is_seen_goes_before_what_was_seen() {
     let unseen = said.iter().filter(|event| event.contains("is not seen any more")).count();
     assert_eq!((new, unseen, said.len()), (50, 50, 100));
     assert_eq!(host.inventory.out_of_sight(), 50);
+}
+
+#[test]
+fn a_queue_pair_of_the_driver_says_of_which_kind_it_is() {
+    let mut host = host();
+    let kind = QpRecord { qp_type: QpType(0xff), subtype: Some("DCI".to_owned()), ..qp(0x45, RTS) };
+    host.sweep(view(&[kind]));
+    let known = host.inventory.qps()[0].to_string();
+    assert!(known.starts_with("DCI QP 0x45 of mlx5_0/1"), "{known}");
 }
 
 #[test]

@@ -43,4 +43,5 @@ pub(super) mod attribute {
     pub(in super::super) const RES_KERN_NAME: u16 = 29;
     pub(in super::super) const NDEV_INDEX: u16 = 50;
     pub(in super::super) const NDEV_NAME: u16 = 51;
+    pub(in super::super) const RES_SUBTYPE: u16 = 98;
 }

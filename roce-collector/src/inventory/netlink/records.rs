@@ -59,6 +59,8 @@ pub struct QpRecord {
     pub rqpn: Option<u32>,
     /// Transport service.
     pub qp_type: QpType,
+    /// What kind of queue pair of the driver it is, for example `DCI` of mlx5.
+    pub subtype: Option<String>,
     /// State, as the driver knows it now.
     pub state: QpState,
     /// PSN of the send queue.
@@ -148,6 +150,7 @@ impl QpRecord {
             lqpn: 0,
             rqpn: None,
             qp_type: QpType::SMI,
+            subtype: None,
             state: QpState::RESET,
             sq_psn: None,
             rq_psn: None,
@@ -167,6 +170,7 @@ impl QpRecord {
                     record.path_migration = Some(PathMigration(parse_u8(value)?));
                 }
                 attribute::RES_TYPE => qp_type = Some(QpType(parse_u8(value)?)),
+                attribute::RES_SUBTYPE => record.subtype = Some(text(value)),
                 attribute::RES_STATE => state = Some(QpState(parse_u8(value)?)),
                 attribute::RES_PID => record.task = Some(parse_u32(value)?),
                 attribute::RES_KERN_NAME => record.kernel_name = Some(text(value)),
