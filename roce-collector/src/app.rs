@@ -4,6 +4,7 @@ mod host_loop;
 mod inventory_loop;
 mod links;
 mod log;
+mod log_loop;
 mod privileges;
 mod sweep_loop;
 
@@ -24,6 +25,7 @@ use crate::attach::LinkSource;
 use crate::bpf::{self, AttachRequest, Attachments, Datapath, DatapathOptions};
 use crate::cli::collector::Collector;
 use crate::http::{ServerState, Status, serve};
+use crate::logs::{LogLimits, LogSources};
 use host_loop::HostLoop;
 use inventory_loop::InventoryLoop;
 use links::Latest;
@@ -82,6 +84,8 @@ async fn collect(collector: &Collector) -> Result<ExitCode> {
     let statistics = bpf_stats(collector)?;
     let attachments = Attachments::attach(&mut datapath, &links, attach_request(collector))?;
     log_table(&attachments);
+    // Nothing of it runs before the next await, so no thread of it keeps privileges.
+    let logs = LogSources::start(&collector.log_sources, LogLimits::default());
     privileges::drop_most().context("cannot drop privileges")?;
 
     let is_stopping = Arc::new(AtomicBool::new(false));
@@ -104,10 +108,12 @@ async fn collect(collector: &Collector) -> Result<ExitCode> {
     };
     let sweeper = sweeper.start(collector, Arc::clone(&is_stopping))?;
     let watcher = tokio::spawn(links::watch(source, collector.interfaces.clone(), latest_links));
+    let decoder = tokio::spawn(log_loop::decode(logs));
     tracing::info!("listening on http://{}", collector.listen);
 
     let served = serve(listener, ServerState { status, flows, inventory: queue_pairs }, stop).await;
     watcher.abort();
+    decoder.abort();
     is_stopping.store(true, std::sync::atomic::Ordering::Relaxed);
     let is_sound = sweeper.join().is_ok() & host.join().is_ok() & inventory.join().is_ok();
     served.context("the HTTP server failed")?;

@@ -12,6 +12,7 @@ pub mod host;
 pub mod http;
 pub mod inventory;
 pub mod live;
+pub mod logs;
 pub mod pair;
 pub mod read;
 pub mod sweep;

@@ -13,6 +13,7 @@ use clap::{ArgAction, Args, CommandFactory, FromArgMatches, Parser, ValueEnum};
 
 use super::{FAILURE, InventoryArgs, MarkingArgs, complain};
 use crate::attach::{DirectionChoice, HookChoice};
+use crate::logs::LogSource;
 
 /// Name of the program in messages.
 pub const PROGRAM: &str = "roce-collector";
@@ -75,6 +76,15 @@ pub struct Collector {
     /// Queue pairs with metrics: the worst and the busiest
     #[arg(long, value_name = "N", env = "ROCE_QP_SERIES", default_value_t = 200)]
     pub qp_series: u32,
+
+    /// Log to read error lines from: a file, a folder with the logs of pods, "journal", "kmsg" or "-"
+    #[arg(
+        long = "log-source",
+        value_name = "PATH|journal|kmsg",
+        env = "ROCE_LOG_SOURCE",
+        value_delimiter = ','
+    )]
+    pub log_sources: Vec<LogSource>,
 
     #[expect(missing_docs, reason = "clap would show them in the place of the program's own")]
     #[command(flatten)]
@@ -178,6 +188,7 @@ fn parse(arguments: &[OsString]) -> Result<Collector, Refusal> {
     }
     // An empty variable is what a unit file makes of one that is not set.
     collector.interfaces.retain(|name| !name.is_empty());
+    collector.log_sources.retain(|source| *source != LogSource::Path(PathBuf::new()));
     Ok(collector)
 }
 

@@ -8,6 +8,7 @@ use super::needles;
 use super::pending::{Pending, raw};
 use super::producers;
 use super::record::{ErrorRecord, Producer};
+use crate::capture::Timestamp;
 
 /// How much is kept, and for how long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,10 +64,22 @@ impl Decoder {
     /// their first lines. `number` counts the lines of the log, also those that were not handed over.
     #[must_use = "records that are not taken are lost"]
     pub fn line(&mut self, line: &[u8], number: u64) -> Drain<'_, ErrorRecord> {
+        self.line_written(line, number, None)
+    }
+
+    /// The same, for a line of which the source says when it was written. What the line itself says
+    /// comes first.
+    #[must_use = "records that are not taken are lost"]
+    pub fn line_written(
+        &mut self,
+        line: &[u8],
+        number: u64,
+        written: Option<Timestamp>,
+    ) -> Drain<'_, ErrorRecord> {
         self.pending.expire(number, &mut self.done);
         let awaits_rows = self.pending.awaits_rows();
         if awaits_rows || needles::is_candidate(line) {
-            self.look(line, number, awaits_rows);
+            self.look(line, number, awaits_rows, written);
         }
         self.done.drain(..)
     }
@@ -88,8 +101,9 @@ impl Decoder {
         self.pending.awaits_rows()
     }
 
-    fn look(&mut self, line: &[u8], number: u64, awaits_rows: bool) {
-        let is_cut = line.len() > self.limits.max_line;
+    fn look(&mut self, line: &[u8], number: u64, awaits_rows: bool, written: Option<Timestamp>) {
+        // Who splits a log into lines cuts them there.
+        let is_cut = line.len() >= self.limits.max_line;
         let text = String::from_utf8_lossy(&line[..line.len().min(self.limits.max_line)]);
         let text = unwrap(text.trim_end());
         let envelope = Envelope::open(&text);
@@ -98,6 +112,7 @@ impl Decoder {
             record.raw = raw(&text, self.limits.max_raw);
             record.is_truncated |= is_cut || text.len() > self.limits.max_raw;
             envelope.address(record);
+            record.time = record.time.or(written);
             record.fill_addresses();
         };
         if awaits_rows && let Some(row) = Row::parse(envelope.message) {

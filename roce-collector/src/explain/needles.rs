@@ -75,7 +75,7 @@ pub(super) fn find(bytes: &[u8]) -> Option<usize> {
 }
 
 /// Whether a line may matter.
-pub(super) fn is_candidate(line: &[u8]) -> bool {
+pub(crate) fn is_candidate(line: &[u8]) -> bool {
     SEARCH.is_match(line)
 }
 

@@ -1,66 +1,36 @@
 //! A log as it is read, in pieces of any size.
 
-use memchr::{memchr, memchr_iter, memrchr};
-
 use super::decoder::{Decoder, DecoderLimits};
-use super::needles;
 use super::record::ErrorRecord;
-
-/// What was read.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ScanTotals {
-    /// Bytes.
-    pub bytes: u64,
-    /// Lines, the last one without an end, too.
-    pub lines: u64,
-    /// Lines that were too long to be looked at as a whole.
-    pub cut_lines: u64,
-}
+use super::splitter::{ScanTotals, Splitter, TakeLine};
 
 /// Finds the lines that matter and hands them to a [`Decoder`].
-///
-/// Most of a log is of no interest: it is searched as one piece of memory, and its lines are only counted.
 #[derive(Debug)]
 pub struct Scanner {
+    splitter: Splitter,
     decoder: Decoder,
-    max_line: usize,
-    /// The start of a line whose end has not come yet.
-    tail: Vec<u8>,
-    /// That line is longer than `tail` may get.
-    is_tail_cut: bool,
-    totals: ScanTotals,
+}
+
+/// The decoder, and where its records go.
+struct Decoding<'a, F> {
+    decoder: &'a mut Decoder,
+    found: &'a mut F,
 }
 
 impl Scanner {
     /// A scanner at the start of a log.
     pub fn new(limits: DecoderLimits) -> Self {
-        Self {
-            decoder: Decoder::new(limits),
-            max_line: limits.max_line,
-            tail: Vec::new(),
-            is_tail_cut: false,
-            totals: ScanTotals::default(),
-        }
+        Self { splitter: Splitter::new(limits.max_line), decoder: Decoder::new(limits) }
     }
 
     /// What was read so far.
     pub const fn totals(&self) -> ScanTotals {
-        self.totals
+        self.splitter.totals()
     }
 
     /// Reads on; `found` gets the records that are complete.
     pub fn feed(&mut self, piece: &[u8], found: &mut impl FnMut(ErrorRecord)) {
-        self.totals.bytes += piece.len() as u64;
-        let Some(first_end) = memchr(b'\n', piece) else { return self.keep(piece) };
-        let mut lines = piece;
-        if !self.tail.is_empty() {
-            self.keep(&piece[..first_end]);
-            self.end_tail(found);
-            lines = &piece[first_end + 1..];
-        }
-        let whole = memrchr(b'\n', lines).map_or(0, |end| end + 1);
-        self.whole_lines(&lines[..whole], found);
-        self.keep(&lines[whole..]);
+        self.splitter.feed(piece, &mut Decoding { decoder: &mut self.decoder, found });
     }
 
     /// The log has been silent: what waits for more lines need not wait longer.
@@ -70,48 +40,18 @@ impl Scanner {
 
     /// The log ends here.
     pub fn finish(&mut self, found: &mut impl FnMut(ErrorRecord)) {
-        if !self.tail.is_empty() {
-            self.end_tail(found);
-        }
+        self.splitter.finish(&mut Decoding { decoder: &mut self.decoder, found });
         self.idle(found);
     }
+}
 
-    /// Keeps the start of a line.
-    fn keep(&mut self, start: &[u8]) {
-        let room = self.max_line.saturating_sub(self.tail.len());
-        self.is_tail_cut |= start.len() > room;
-        self.tail.extend_from_slice(&start[..start.len().min(room)]);
+impl<F: FnMut(ErrorRecord)> TakeLine for Decoding<'_, F> {
+    fn wants_next(&self) -> bool {
+        self.decoder.awaits_rows()
     }
 
-    fn end_tail(&mut self, found: &mut impl FnMut(ErrorRecord)) {
-        let line = std::mem::take(&mut self.tail);
-        self.totals.lines += 1;
-        self.totals.cut_lines += u64::from(std::mem::take(&mut self.is_tail_cut));
-        self.decoder.line(&line, self.totals.lines).for_each(found);
-        // Its memory serves the next line.
-        self.tail = line;
-        self.tail.clear();
-    }
-
-    /// Lines that all have their ends.
-    fn whole_lines(&mut self, mut lines: &[u8], found: &mut impl FnMut(ErrorRecord)) {
-        while !lines.is_empty() {
-            let hit = if self.decoder.awaits_rows() {
-                0
-            } else if let Some(end) = needles::find(lines) {
-                end - 1
-            } else {
-                self.totals.lines += memchr_iter(b'\n', lines).count() as u64;
-                return;
-            };
-            let begin = memrchr(b'\n', &lines[..hit]).map_or(0, |end| end + 1);
-            let end = memchr(b'\n', &lines[hit..]).map_or(lines.len(), |end| hit + end);
-            let line = &lines[begin..end];
-            self.totals.lines += memchr_iter(b'\n', &lines[..begin]).count() as u64 + 1;
-            self.totals.cut_lines += u64::from(line.len() > self.max_line);
-            self.decoder.line(line, self.totals.lines).for_each(&mut *found);
-            lines = lines.get(end + 1..).unwrap_or_default();
-        }
+    fn take(&mut self, line: &[u8], number: u64) {
+        self.decoder.line(line, number).for_each(&mut *self.found);
     }
 }
 
@@ -158,7 +98,7 @@ mod tests {
         for _ in 0..100 {
             scanner.feed(&zeros, &mut |record| panic!("{record:?}"));
         }
-        assert!(scanner.tail.capacity() <= 64 * 1024);
+        assert!(scanner.splitter.capacity() <= 64 * 1024);
         scanner.finish(&mut |record| panic!("{record:?}"));
         assert_eq!(scanner.totals().lines, 1);
     }

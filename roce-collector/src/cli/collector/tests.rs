@@ -42,6 +42,18 @@ fn every_option_has_its_variable() {
 }
 
 #[test]
+fn log_sources() {
+    let sources = |arguments: &[&str]| command_line(arguments).unwrap().log_sources;
+    let path = LogSource::Path("/var/log/pods".into());
+    let expected = [path.clone(), LogSource::Journal, LogSource::Kmsg];
+    assert_eq!(sources(&["--log-source=/var/log/pods,journal", "--log-source=kmsg"]), expected);
+    assert_eq!(sources(&["--log-source", "-"]), [LogSource::Stdin]);
+    assert_eq!(sources(&["--log-source="]), []);
+    let file = with_file("log-source = [\"/var/log/pods\", \"journal\"]\n", &[]).unwrap();
+    assert_eq!(file.log_sources, [path, LogSource::Journal]);
+}
+
+#[test]
 fn the_defaults_are_those_of_the_contract() {
     let collector = command_line(&["--iface", "eth0,eth1"]).unwrap();
     assert_eq!(collector.interfaces, ["eth0", "eth1"]);

@@ -1,0 +1,86 @@
+//! What was read, what was lost, and why.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Names one of the counters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LogCounter {
+    /// Bytes read.
+    Bytes,
+    /// Lines handed on.
+    Lines,
+    /// Lines that were longer than the limit.
+    CutLines,
+    /// Lines dropped because their source brought too many at once.
+    RateDrops,
+    /// Lines dropped because nobody took them out of the channel.
+    ChannelDrops,
+    /// Another file took the name of a followed one.
+    Rotations,
+    /// A file became shorter.
+    Truncations,
+    /// A file is not there, or not any more.
+    Missing,
+    /// A file or device may not be read, or is none that can be followed.
+    Unreadable,
+    /// Reading failed.
+    ReadErrors,
+    /// A file began to hold bytes that are no text.
+    Binary,
+    /// What was missing, unreadable or failing can be read again.
+    Recoveries,
+    /// Files of a tree that are not followed because there are too many.
+    SkippedFiles,
+    /// journalctl ended and was started again.
+    JournalRestarts,
+    /// Fields of journal entries that were too long, or entries that made no sense.
+    JournalErrors,
+    /// The kernel overwrote records before they were read.
+    KmsgOverruns,
+}
+
+impl LogCounter {
+    /// Every counter, with its name.
+    pub const ALL: [(Self, &str); 16] = [
+        (Self::Bytes, "bytes"),
+        (Self::Lines, "lines"),
+        (Self::CutLines, "cut_lines"),
+        (Self::RateDrops, "rate_drops"),
+        (Self::ChannelDrops, "channel_drops"),
+        (Self::Rotations, "rotations"),
+        (Self::Truncations, "truncations"),
+        (Self::Missing, "missing"),
+        (Self::Unreadable, "unreadable"),
+        (Self::ReadErrors, "read_errors"),
+        (Self::Binary, "binary"),
+        (Self::Recoveries, "recoveries"),
+        (Self::SkippedFiles, "skipped_files"),
+        (Self::JournalRestarts, "journal_restarts"),
+        (Self::JournalErrors, "journal_errors"),
+        (Self::KmsgOverruns, "kmsg_overruns"),
+    ];
+}
+
+/// Counters of all sources together. They only go up.
+#[derive(Debug, Default)]
+pub struct LogCounters([AtomicU64; LogCounter::ALL.len()]);
+
+impl LogCounters {
+    /// Its value.
+    pub fn get(&self, counter: LogCounter) -> u64 {
+        self.0[counter as usize].load(Ordering::Relaxed)
+    }
+
+    /// Names and values of all.
+    pub fn rows(&self) -> impl Iterator<Item = (&'static str, u64)> + '_ {
+        LogCounter::ALL.iter().map(|(counter, name)| (*name, self.get(*counter)))
+    }
+
+    pub(super) fn add(&self, counter: LogCounter, count: u64) {
+        self.0[counter as usize].fetch_add(count, Ordering::Relaxed);
+    }
+
+    pub(super) fn count(&self, counter: LogCounter) {
+        self.add(counter, 1);
+    }
+}
