@@ -82,6 +82,23 @@ pub struct Frame<'a> {
     pub link_type: LinkType,
     /// Number of that interface in its pcapng section; 0 in pcap.
     pub interface: u32,
+    /// Whether the capturing side says that it lost packets before this one.
+    pub loss: TapLoss,
+    /// Statistics that the file has had so far: [`TapLoss::SinceStatistics`] is since the last of them but
+    /// one.
+    pub statistics: u32,
+}
+
+/// When the capturing side lost packets, as the file says it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum TapLoss {
+    /// Not, or the file does not say.
+    #[default]
+    None,
+    /// Between this packet and the one before it on the same interface.
+    SinceFrame,
+    /// Since the statistics before the latest, or the start of the capture.
+    SinceStatistics,
 }
 
 /// A frame as the format decoders hand it over: its bytes as a range of the window.
@@ -92,6 +109,8 @@ struct Record {
     data: Range<usize>,
     link_type: LinkType,
     interface: u32,
+    loss: TapLoss,
+    statistics: u32,
 }
 
 #[derive(Debug)]
@@ -170,6 +189,8 @@ impl CaptureReader {
                     data: self.window.bytes(record.data),
                     link_type: record.link_type,
                     interface: record.interface,
+                    loss: record.loss,
+                    statistics: record.statistics,
                 }))
             }
             Ok(None) => {
@@ -196,6 +217,14 @@ impl CaptureReader {
     /// Frames handed out so far.
     pub fn packets(&self) -> u64 {
         self.packets
+    }
+
+    /// What statistics behind the last packet say; to be asked at the end.
+    pub fn loss_at_end(&self) -> TapLoss {
+        match &self.decoder {
+            Decoder::Pcap(_) => TapLoss::None,
+            Decoder::PcapNg(pcapng) => pcapng.loss(),
+        }
     }
 
     /// Packets that the capturing side says it lost, as far as the file was read. `None` when the

@@ -4,7 +4,7 @@
 use super::error::Fault;
 use super::order::Order;
 use super::window::Window;
-use super::{CaptureInfo, Format, LinkType, MAX_PACKET, Record, Timestamp};
+use super::{CaptureInfo, Format, LinkType, MAX_PACKET, Record, TapLoss, Timestamp};
 
 const FILE_HEADER: usize = 24;
 const RECORD_HEADER: usize = 16;
@@ -87,6 +87,8 @@ impl Pcap {
             data: window.take(captured as usize),
             link_type: self.link_type,
             interface: 0,
+            loss: TapLoss::None,
+            statistics: 0,
         }))
     }
 }

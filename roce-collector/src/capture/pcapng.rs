@@ -5,7 +5,7 @@ use super::error::Fault;
 use super::order::Order;
 use super::time::Clock;
 use super::window::{MAX_RECORD, Window};
-use super::{CaptureInfo, Format, LinkType, MAX_PACKET, Record};
+use super::{CaptureInfo, Format, LinkType, MAX_PACKET, Record, TapLoss};
 
 /// The type of a Section Header Block reads the same in both byte orders.
 pub(super) const SECTION_HEADER_MAGIC: [u8; 4] = [0x0a, 0x0d, 0x0d, 0x0a];
@@ -47,6 +47,10 @@ pub(super) struct PcapNg {
     info: CaptureInfo,
     /// Drops of the sections before this one.
     dropped_before: Option<u64>,
+    /// Interface Statistics Blocks so far.
+    statistics: u32,
+    /// What they said since the last packet.
+    loss: TapLoss,
 }
 
 /// Head of a block, checked against the rules that hold for every block.
@@ -64,6 +68,8 @@ impl PcapNg {
             interfaces: Vec::new(),
             info: CaptureInfo { format: Format::PcapNg, link_type: None, snaplen: None },
             dropped_before: None,
+            statistics: 0,
+            loss: TapLoss::None,
         };
         while let Some(head) = pcapng.next_head(window)? {
             if matches!(head.kind, PACKET | SIMPLE_PACKET | ENHANCED_PACKET) {
@@ -82,6 +88,11 @@ impl PcapNg {
     pub(super) fn unreadable(&self) -> Option<LinkType> {
         let first = self.interfaces.first()?.link_type;
         self.interfaces.iter().all(|interface| !interface.link_type.is_readable()).then_some(first)
+    }
+
+    /// What statistics said since the last packet.
+    pub(super) fn loss(&self) -> TapLoss {
+        self.loss
     }
 
     pub(super) fn dropped(&self) -> Option<u64> {
@@ -239,7 +250,12 @@ impl PcapNg {
             .fold(None, add);
         let interface = self.order.u32(body, 0);
         let interface = self.interface(interface)?;
+        let is_more = dropped > interface.dropped_by_statistics.or(Some(0));
         interface.dropped_by_statistics = dropped.or(interface.dropped_by_statistics);
+        self.statistics = self.statistics.saturating_add(1);
+        if is_more {
+            self.loss = TapLoss::SinceStatistics;
+        }
         Ok(())
     }
 
@@ -266,9 +282,13 @@ impl PcapNg {
             let dropped = Some(order.u16(body, 2)).filter(|&count| count != u16::MAX);
             (u32::from(order.u16(body, 0)), dropped.map(u64::from))
         };
+        let (statistics, mut loss) = (self.statistics, std::mem::take(&mut self.loss));
         let interface = self.interface(number)?;
         if dropped.is_some() {
             interface.dropped_by_packets = add(interface.dropped_by_packets, dropped);
+        }
+        if loss == TapLoss::None && dropped > Some(0) {
+            loss = TapLoss::SinceFrame;
         }
         let ticks = u64::from(order.u32(body, 4)) << 32 | u64::from(order.u32(body, 8));
         Ok(Record {
@@ -277,6 +297,8 @@ impl PcapNg {
             data,
             link_type: interface.link_type,
             interface: number,
+            loss,
+            statistics,
         })
     }
 
@@ -285,6 +307,7 @@ impl PcapNg {
         const FIXED: usize = 4;
         let original = self.order.u32(body, 0);
         let room = (body.len() - FIXED) as u32;
+        let (statistics, loss) = (self.statistics, std::mem::take(&mut self.loss));
         let interface = self.interface(0)?;
         let limit = if interface.snaplen == 0 { u32::MAX } else { interface.snaplen };
         let captured = original.min(limit).min(room);
@@ -297,6 +320,8 @@ impl PcapNg {
             data: FIXED..FIXED + captured as usize,
             link_type: interface.link_type,
             interface: 0,
+            loss,
+            statistics,
         })
     }
 

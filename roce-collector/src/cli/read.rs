@@ -70,6 +70,7 @@ fn read_frames(reader: &mut CaptureReader, engine: &mut Engine) -> Option<Captur
             progress.set_position(reader.bytes_read());
         }
     };
+    engine.note_loss_at_end(reader.loss_at_end());
     progress.finish_and_clear();
     end
 }

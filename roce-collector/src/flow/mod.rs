@@ -14,14 +14,18 @@ mod answers;
 mod flow;
 mod identity;
 mod report;
+mod retries;
 mod sequence;
 mod snapshot;
+mod spread;
 mod totals;
 
 pub use answers::AnswersReport;
 pub use flow::{Flow, Record};
 pub use identity::FlowId;
 pub use report::{EcnReport, FlowReport, MismarkedReport, NakReport, PsnReport};
+pub use retries::RetriesReport;
 pub use sequence::SequenceReport;
 pub use snapshot::RecordSnapshot;
+pub use spread::{RttReport, Spread};
 pub use totals::RecordTotals;

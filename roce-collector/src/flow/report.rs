@@ -10,7 +10,7 @@ use roce_common::tap::NAK_UNKNOWN;
 use roce_common::wire::{Opcode, Operation, RNR_TIMER_MICROSECONDS, RoceVersion, VlanTag};
 use serde::{Deserialize, Serialize};
 
-use super::{AnswersReport, Flow, SequenceReport};
+use super::{AnswersReport, Flow, RetriesReport, RttReport, SequenceReport, Spread};
 use crate::capture::Timestamp;
 use crate::timeline::Entry;
 
@@ -77,8 +77,18 @@ pub struct FlowReport {
     /// Distinct UDP source ports. Records only count changes, so it is known as long as no record saw a
     /// change, else `null`; also `null` for RoCEv1, which has none.
     pub udp_src_ports: Option<u64>,
-    /// Round trip time: not measured yet.
-    pub rtt_us: Option<()>,
+    /// Round-trip times of its requests, where measured.
+    pub rtt_us: Option<RttReport>,
+    /// Rewinds of the sender by the PSNs that they went back: the least of a bucket, and how many; left out
+    /// when there are none or nobody looked.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub go_back_psns: BTreeMap<u32, u64>,
+    /// Late packets by the PSNs that had overtaken them, as `go_back_psns`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub reorder_psns: BTreeMap<u32, u64>,
+    /// The most tries of one PSN without an answer; left out when there are none or nobody looked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retries: Option<RetriesReport>,
     /// Path MTU, where learnt from First and Middle packets of either direction.
     pub pmtu: Option<u32>,
     /// When the last packet was seen.
@@ -180,6 +190,9 @@ impl FlowReport {
             },
             udp_src_ports: udp_source_ports(flow),
             rtt_us: None,
+            go_back_psns: BTreeMap::new(),
+            reorder_psns: BTreeMap::new(),
+            retries: None,
             pmtu: flow.records().filter_map(|(_, totals)| totals.path_mtu).max(),
             last_seen: flow.last_seen,
             timeline: None,
@@ -230,7 +243,22 @@ impl FlowReport {
         if let Some(psn) = &mut self.psn {
             psn.sequence = None;
         }
-        Self { response_psn: None, pmtu: None, ..self }
+        Self {
+            response_psn: None,
+            pmtu: None,
+            rtt_us: None,
+            go_back_psns: BTreeMap::new(),
+            reorder_psns: BTreeMap::new(),
+            retries: None,
+            ..self
+        }
+    }
+
+    /// Takes the distributions of the flow's records.
+    pub fn set_spread(&mut self, spread: &Spread) {
+        self.rtt_us = spread.rtt();
+        self.go_back_psns = spread.go_back();
+        self.reorder_psns = spread.reorder();
     }
 
     /// Says that acknowledgements were seen without their syndrome, so nobody knows which were NAKs.

@@ -11,8 +11,8 @@ use serde::Serialize;
 
 use super::sequences::{Outcome, Sequences};
 use super::store::{FlowStore, OtherFlows};
-use crate::capture::{Frame, LinkType, NetworkStart, Timestamp, network_layer};
-use crate::flow::{FlowId, RecordTotals};
+use crate::capture::{Frame, LinkType, NetworkStart, TapLoss, Timestamp, network_layer};
+use crate::flow::{FlowId, RecordTotals, RetriesReport, Spread};
 use crate::pair::{CmEvent, QpPair};
 use crate::timeline::{Moment, Recorder};
 
@@ -71,6 +71,8 @@ pub struct Reading {
     pub records: Vec<(WideKey, RecordTotals, Option<Timestamp>)>,
     /// What happened to each of them; those at the end may be missing.
     pub recorders: Vec<Recorder>,
+    /// Distributions and the longest retry ladder of each, as far.
+    pub spreads: Vec<(Spread, Option<RetriesReport>)>,
     /// QPs that belong together.
     pub pairs: Vec<QpPair>,
     /// Connection manager messages.
@@ -112,6 +114,7 @@ impl Engine {
         let counts = &mut self.counts;
         counts.total += 1;
         counts.truncated += u64::from(frame.wire_len as usize > frame.data.len());
+        self.sequences.note_statistics(frame.statistics, frame.loss);
         if let Some(time) = frame.time {
             counts.first_time = Some(counts.first_time.map_or(time, |first| first.min(time)));
             counts.last_time = counts.last_time.max(Some(time));
@@ -148,21 +151,29 @@ impl Engine {
         }
     }
 
+    /// What the file said of losses behind its last frame: [`crate::capture::CaptureReader::loss_at_end`].
+    pub fn note_loss_at_end(&mut self, loss: TapLoss) {
+        self.sequences.note_loss(loss);
+    }
+
     /// Ends the reading.
     pub fn finish(self) -> Reading {
         let other_flows = self.flows.other();
         let mut records = self.flows.into_totals();
         let Outcome { records: outcomes, pairs, connection_events } = self.sequences.finish();
         let mut recorders = Vec::with_capacity(outcomes.len());
+        let mut spreads = Vec::with_capacity(outcomes.len());
         for ((_, totals, _), outcome) in records.iter_mut().zip(outcomes) {
             totals.sequence = outcome.counts;
             totals.path_mtu = outcome.path_mtu;
             recorders.push(outcome.recorder);
+            spreads.push((outcome.spread, outcome.retries));
         }
         Reading {
             other_flows,
             records,
             recorders,
+            spreads,
             pairs,
             connection_events,
             tap: self.tap,

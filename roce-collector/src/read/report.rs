@@ -1,6 +1,6 @@
 //! The answer of `roce-trace read`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
 use roce_common::wire::ParseReason;
@@ -11,7 +11,7 @@ use super::store::record;
 use super::stories::{Unconnected, tell_flows, tell_others, tell_pairs};
 use super::{FlowFilter, IcrcCounts, OtherFlows, Reading};
 use crate::capture::{CaptureInfo, Format, LinkType, Timestamp};
-use crate::flow::{AnswersReport, Flow, FlowReport};
+use crate::flow::{AnswersReport, Flow, FlowId, FlowReport, RetriesReport, Spread};
 use crate::pair::{QpPair, SourceQps};
 
 /// What a capture file says; one JSON object.
@@ -127,6 +127,7 @@ impl ReadReport {
             reports.iter_mut().for_each(FlowReport::hide_syndromes);
         }
         AnswersReport::assign(&mut reports);
+        set_spreads(reading, &mut reports);
         FlowReport::sort(&mut reports);
         let mut pairs: Vec<_> =
             reading.pairs.iter().filter(|pair| filter.matches_pair(pair)).cloned().collect();
@@ -174,6 +175,24 @@ impl ReadReport {
                     sequences.map(|sequence| sequence.unseen).sum()
                 }),
             },
+        }
+    }
+}
+
+/// Gives flows the distributions of their records.
+fn set_spreads(reading: &Reading, reports: &mut [FlowReport]) {
+    let mut spreads: HashMap<_, (Spread, Option<RetriesReport>)> = HashMap::new();
+    for ((key, ..), (spread, retries)) in reading.records.iter().zip(&reading.spreads) {
+        let Some(id) = FlowId::of(key) else { continue };
+        let sum = spreads.entry((id.src, id.dst, id.dst_qp, id.transport.name())).or_default();
+        sum.0.add(spread);
+        sum.1 = sum.1.or(*retries);
+    }
+    for report in reports {
+        let key = (report.src, report.dst, report.dst_qp, report.transport.as_ref());
+        if let Some((spread, retries)) = spreads.get(&key).copied() {
+            report.set_spread(&spread);
+            report.retries = retries;
         }
     }
 }

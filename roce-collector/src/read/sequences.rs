@@ -2,16 +2,16 @@
 
 use roce_common::flow::WideKey;
 use roce_common::sequence::{
-    PacketClass, Sequence, SequenceKind, SequencePacket, SequenceState, SequenceTotals,
-    SequenceWord, read_span,
+    Histograms, PacketClass, RetryLadder, Sequence, SequenceKind, SequencePacket, SequenceState,
+    SequenceTotals, SequenceWord, read_span,
 };
 use roce_common::wire::{
     Ecn, IcrcCheck, Nak, Opcode, Operation, RNR_TIMER_MICROSECONDS, RocePacket, Syndrome,
 };
 
 use super::copies::{Copies, Fingerprint};
-use crate::capture::Timestamp;
-use crate::flow::SequenceReport;
+use crate::capture::{TapLoss, Timestamp};
+use crate::flow::{RetriesReport, SequenceReport, Spread};
 use crate::pair::{CmEvent, Pairing, QpPair};
 use crate::timeline::{Budget, Change, Event, Moment, Packet, Recorder};
 
@@ -21,6 +21,16 @@ pub(super) struct Sequences {
     records: Vec<RecordSequence>,
     pairing: Pairing,
     budget: Budget,
+    tap: TapState,
+}
+
+/// How the capturing side fared.
+#[derive(Clone, Copy, Debug, Default)]
+struct TapState {
+    /// Statistics so far.
+    statistics: u32,
+    /// Times that it lost packets.
+    losses: u32,
 }
 
 /// A pause of both directions that is worth a line, in microseconds.
@@ -44,7 +54,21 @@ struct RecordSequence {
     path_mtu: u32,
     largest_payload: u32,
     recorder: Recorder,
+    /// Distributions when they were last added to `spread`.
+    looked_at: Histograms,
+    spread: Spread,
+    /// Packets since then.
+    since_look: u16,
+    /// The longest retry ladder.
+    retries: Option<RetryLadder>,
+    /// The state of the tap when the last packet came.
+    tap: TapState,
+    /// And the PSN that was due when its statistics came.
+    at_statistics: SequenceWord,
 }
+
+/// Packets after which distributions are added up: their counters have 16 bits.
+const BETWEEN_LOOKS: u16 = 1 << 15;
 
 /// What is known in the end.
 #[derive(Debug)]
@@ -66,6 +90,10 @@ pub(super) struct RecordOutcome {
     pub path_mtu: Option<u32>,
     /// What happened.
     pub recorder: Recorder,
+    /// Distributions.
+    pub spread: Spread,
+    /// The longest retry ladder.
+    pub retries: Option<RetriesReport>,
 }
 
 impl RecordSequence {
@@ -76,6 +104,40 @@ impl RecordSequence {
     fn update_counts(&mut self) {
         self.counts.advance(&self.counted, &self.state.totals);
         self.counted = self.state.totals;
+    }
+
+    /// Adds up distributions before their counters wrap.
+    fn look(&mut self) {
+        self.spread.advance(&self.looked_at, &self.state.spread);
+        self.looked_at = self.state.spread;
+        self.since_look = 0;
+    }
+
+    /// Remembers the ladder that the sender is on, when it is the longest so far. One rewind that a NAK asked
+    /// for is none.
+    fn note_retries(&mut self) {
+        let is_long = |ladder: &RetryLadder| ladder.tries > 1 || ladder.longest_silence_us > 0;
+        let ladder = self.state.acks.ladder().filter(is_long);
+        if ladder.is_some() && ladder.map(|it| it.tries) >= self.retries.map(|it| it.tries) {
+            self.retries = ladder;
+        }
+    }
+
+    /// The longest ladder; it was answered, unless the sender is on it still.
+    fn retries(&self) -> Option<RetriesReport> {
+        let report = RetriesReport::of(&self.retries?);
+        Some(RetriesReport { answered: self.state.acks.ladder() != self.retries, ..report })
+    }
+
+    /// The tap lost packets since the word was `since`.
+    fn note_tap_loss(&mut self, since: SequenceWord, moment: Moment, budget: &mut Budget) {
+        let before = self.state.totals.unseen;
+        self.sequence().note_tap_loss(since);
+        let packets = self.state.totals.unseen.wrapping_sub(before);
+        if packets > 0 {
+            self.update_counts();
+            self.recorder.note(moment, Event::TapLost { packets }, budget);
+        }
     }
 
     fn learn_mtu(&mut self, operation: Operation, payload: u32) {
@@ -96,6 +158,31 @@ impl RecordSequence {
 }
 
 impl Sequences {
+    /// Before a frame: how many statistics the file has had, and whether the tap lost packets.
+    #[inline]
+    pub(super) fn note_statistics(&mut self, statistics: u32, loss: TapLoss) {
+        if statistics != self.tap.statistics || loss != TapLoss::None {
+            self.note_loss(loss);
+            self.tap.statistics = statistics;
+        }
+    }
+
+    /// The tap lost packets: what is missing since then, it may just not have seen.
+    #[cold]
+    pub(super) fn note_loss(&mut self, loss: TapLoss) {
+        self.tap.losses = self.tap.losses.wrapping_add(u32::from(loss != TapLoss::None));
+        if loss != TapLoss::SinceStatistics {
+            return;
+        }
+        for record in &mut self.records {
+            let last = record.recorder.last_moment();
+            if let Some(moment) = last.filter(|_| record.tap.statistics == self.tap.statistics) {
+                let since = record.at_statistics;
+                record.note_tap_loss(since, moment, &mut self.budget);
+            }
+        }
+    }
+
     /// Takes a packet of the record `index`.
     pub(super) fn packet(
         &mut self,
@@ -160,6 +247,11 @@ impl Sequences {
         let is_due = record.word.is_due(psn, span, kind);
         let before = (!is_due).then_some(record.state.totals);
         let due = record.word.next();
+        let since = record.word;
+        if record.tap.statistics != self.tap.statistics {
+            record.at_statistics = since;
+        }
+        let has_lost = record.tap.losses != self.tap.losses;
         let class = record.sequence().observe(&sequence);
         if class == PacketClass::InOrder && asks_for_answer(packet) {
             record.sequence().start_rtt(psn, sequence.time_us);
@@ -172,6 +264,7 @@ impl Sequences {
         if class == PacketClass::TapDuplicate {
             return;
         }
+        record.tap = self.tap;
         let seen = Packet { moment, psn, opcode };
         record.recorder.see(seen);
         if packet.traffic_class.ecn() == Ecn::Ce {
@@ -181,6 +274,16 @@ impl Sequences {
             let after = &record.state.totals;
             let change = Change { class, due, span, idle, before, after };
             record.recorder.change(seen, &change, &mut self.budget);
+            if before.rewinds() != after.rewinds() {
+                record.note_retries();
+            }
+        }
+        if has_lost {
+            record.note_tap_loss(since, moment, &mut self.budget);
+        }
+        record.since_look += 1;
+        if record.since_look == BETWEEN_LOOKS {
+            record.look();
         }
         if kind == SequenceKind::Acknowledge {
             self.note_nak(index, packet, moment);
@@ -322,6 +425,7 @@ impl Sequences {
             let before = record.state.totals;
             record.sequence().settle();
             record.update_counts();
+            record.look();
             let next = record.word.is_known().then(|| record.word.next());
             record.recorder.finish(next, &before, &record.state.totals, &mut self.budget);
         }
@@ -334,6 +438,8 @@ impl Sequences {
         let outcome = |(record, path_mtu): (RecordSequence, u32)| RecordOutcome {
             counts: record.has_order.then_some(record.counts),
             path_mtu: (path_mtu != 0).then_some(path_mtu),
+            spread: record.spread,
+            retries: record.retries(),
             recorder: record.recorder,
         };
         Outcome {

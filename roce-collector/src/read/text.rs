@@ -1,5 +1,6 @@
 //! The report as text, at most 120 columns wide.
 
+mod details;
 mod table;
 mod timeline;
 
@@ -34,6 +35,9 @@ pub fn write_text(
     headline(out, report)?;
     findings(out, report, colours)?;
     flows(out, report, filter, colours)?;
+    if filter.qp.is_some() {
+        details::details(out, report)?;
+    }
     timeline::timelines(out, report)
 }
 

@@ -80,6 +80,11 @@ pub enum Event {
         /// How many before it were missing.
         packets: u32,
     },
+    /// The tap says that it lost packets, and PSNs were missing then.
+    TapLost {
+        /// How many.
+        packets: u32,
+    },
     /// PSNs that a NAK had asked for were acknowledged, and the tap never saw them come.
     LostUnseen {
         /// The PSN acknowledged.

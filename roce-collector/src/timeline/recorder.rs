@@ -77,6 +77,11 @@ impl Recorder {
         self.last = Some(packet);
     }
 
+    /// When the last packet was seen.
+    pub fn last_moment(&self) -> Option<Moment> {
+        Some(self.last?.moment)
+    }
+
     /// A packet that was not plainly the one that was due.
     pub fn change(&mut self, packet: Packet, change: &Change<'_>, budget: &mut Budget) {
         let Change { class, due, before, after, .. } = *change;

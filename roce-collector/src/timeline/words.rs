@@ -45,6 +45,13 @@ impl fmt::Display for Event {
                 let packets = counted(packets, "packet");
                 write!(f, "ACK of PSN {psn} passes {packets} that this tap did not see: no loss")
             }
+            Self::TapLost { packets } => {
+                let packets = counted(packets, "missing packet");
+                write!(
+                    f,
+                    "the capture lost packets here: {packets} may be among them, no loss claimed"
+                )
+            }
             Self::LostUnseen { psn, packets } => {
                 let packets = counted(packets, "packet");
                 write!(

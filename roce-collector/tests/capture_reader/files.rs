@@ -47,7 +47,7 @@ fn every_file_has_the_packets_other_tools_count() {
 fn lab_files_have_the_frames_of_their_truth() {
     let truth = fs::read(capture("lab/expected.json")).unwrap();
     let truth: BTreeMap<String, serde_json::Value> = serde_json::from_slice(&truth).unwrap();
-    assert_eq!(truth.len(), 25);
+    assert_eq!(truth.len(), 51);
     for (name, expected) in truth {
         let frames = frames(&mut open(&format!("lab/{name}")));
         assert_eq!(Some(frames.len() as u64), expected["frames"].as_u64(), "{name}");

@@ -148,6 +148,31 @@ fn silence_is_a_timeout() {
 }
 
 #[test]
+fn a_climb_without_an_answer_is_a_retry_ladder() {
+    let report = read("lab/hole-stream-v4.va.pcap.gz");
+    let retries = report.flows[0].retries.expect("a ladder");
+    assert_eq!((retries.psn, retries.tries, retries.answered), (9_621_019, 3, false));
+    assert!((500.0..600.0).contains(&retries.spacing_ms), "{retries:?}");
+    assert!((540.0..600.0).contains(&retries.longest_silence_ms), "{retries:?}");
+    let report = read("lab/loss1-write-v4.vb.pcap.gz");
+    assert!(report.flows.iter().all(|flow| flow.retries.is_none()), "NAKs, no ladder");
+}
+
+#[test]
+fn distances_and_round_trips() {
+    let report = read("lab/loss1-write-v4.vb.pcap.gz");
+    let data = report.flows.iter().find(|flow| flow.psn.is_some()).expect("requests");
+    assert_eq!(data.go_back_psns.values().sum::<u64>(), 28, "as many as NAKs");
+    assert!(data.reorder_psns.is_empty());
+    let rtt = data.rtt_us.expect("samples");
+    assert!(rtt.samples > 50 && rtt.p50 < rtt.p99 && rtt.p99 < 100_000.0, "{rtt:?}");
+
+    let report = read("lab/reorder-write-v4.vb.pcap.gz");
+    let data = report.flows.iter().find(|flow| flow.psn.is_some()).expect("requests");
+    assert_eq!(data.reorder_psns.values().sum::<u64>(), 2, "two were held back");
+}
+
+#[test]
 fn every_connection_is_paired() {
     let report = read("lab/cm-ucmatose-v4.va.pcap.gz");
     assert_eq!(report.pairs.len(), 3, "{:#?}", report.pairs);

@@ -9,6 +9,7 @@ mod formats;
 mod lab;
 mod psn;
 mod scenarios;
+mod tap_loss;
 mod timeline;
 
 use std::io::Cursor;
