@@ -68,12 +68,13 @@ impl Sequence<'_> {
         let ahead = psn.distance_from(next);
         let is_cut = ahead == 0 && self.word.has(SequenceWord::OPEN);
         if ahead >= 0 && (is_cut || is_answered) && ahead.cast_unsigned() + span <= MAX_GAP {
+            let after = psn.plus(span);
             let holes = &mut self.state.window.holes;
-            holes.advance(next, ahead.cast_unsigned(), false);
-            holes.advance(psn, span, true);
+            holes.advance(next, ahead.cast_unsigned() + span);
+            holes.add(after, psn, span);
             let totals = &mut self.state.totals;
             totals.missing = totals.missing.wrapping_add(span);
-            *self.word = self.word.moved_to(psn.plus(span));
+            *self.word = self.word.moved_to(after);
         }
         self.arrived(before(psn));
         self.ask_for(psn);
@@ -98,7 +99,7 @@ impl Sequence<'_> {
             self.state.window.holes.add_somewhere(reads.start(), among, missing);
         }
         if self.word.has(SequenceWord::UNCERTAIN) {
-            self.state.window.holes.advance(next, span - 1, false);
+            self.state.window.holes.advance(next, span - 1);
             *self.word = self.word.moved_to(next.plus(span - 1));
         }
         self.note_trouble();
@@ -119,13 +120,14 @@ impl Sequence<'_> {
             return;
         }
         let is_all = !since.is_known() || back < 0 || back.unsigned_abs() > MAX_REWIND;
-        let holes = &mut self.state.window.holes;
+        let window = &mut self.state.window;
         let count = if is_all {
-            holes.take_all()
+            window.holes.take_all()
         } else if back == 0 {
             0
         } else {
-            holes.take_from(next, since.next())
+            window.holes.take_from(next, since.next(), &mut window.found);
+            window.found.get()
         };
         let totals = &mut self.state.totals;
         totals.unseen = totals.unseen.wrapping_add(count);
@@ -161,7 +163,8 @@ impl Sequence<'_> {
             let is_named = nak & VALID != 0;
             let lost =
                 if is_named { window.holes.run_through(next, Psn::new(nak), psn) } else { 0 };
-            let count = window.holes.take_through(next, psn);
+            window.holes.take_through(next, psn, &mut window.found);
+            let count = window.found.get();
             let totals = &mut self.state.totals;
             totals.lost = totals.lost.wrapping_add(lost);
             totals.unseen = totals.unseen.wrapping_add(count.wrapping_sub(lost));
@@ -188,6 +191,6 @@ impl Sequence<'_> {
     }
 }
 
-const fn before(psn: Psn) -> Psn {
+pub(super) const fn before(psn: Psn) -> Psn {
     psn.plus(Psn::MAX.get())
 }

@@ -145,13 +145,13 @@ impl AckState {
     }
 
     /// Responses did not come that are for READs or for requests without one.
-    pub(super) const fn skip(&mut self, next: Psn, from: u32, to: u32) {
+    pub(super) fn skip(&mut self, next: Psn, from: u32, to: u32) {
         let skipped = self.pending.skipped(next).or(Bits::between(from, to));
         self.pending.set_skipped(next, skipped);
     }
 
     /// A response came after all, or is known to have been there. Returns whether it had been skipped.
-    pub(super) const fn take_skipped(&mut self, next: Psn, from: u32, to: u32) -> u32 {
+    pub(super) fn take_skipped(&mut self, next: Psn, from: u32, to: u32) -> u32 {
         let skipped = self.pending.skipped(next);
         let found = skipped.and(Bits::between(from, to));
         if !found.is_empty() {

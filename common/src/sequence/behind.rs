@@ -15,28 +15,28 @@ impl Sequence<'_> {
         if first & VALID != 0 && Psn::new(first).is_after(psn) {
             return PacketClass::NotTracked;
         }
-        let next = self.word.next();
         let span = taken(packet);
-        let inside = if span > back { back } else { span };
-        let mut missing = self.state.window.holes.take(next, psn, inside);
+        if span > back {
+            // It takes more PSNs than was known.
+            self.state.window.holes.advance(self.word.next(), span - back);
+            self.step(packet);
+        }
+        let next = self.word.next();
+        let window = &mut self.state.window;
+        window.holes.take(next, psn, span, &mut window.found);
         if packet.kind.is_response() {
             let skipped = self.state.acks.take_skipped(next, back, back);
             self.state.totals.missing = self.state.totals.missing.wrapping_add(skipped);
-            missing += skipped;
+            self.state.window.found.add(skipped);
         } else {
             self.state.acks.void_timing(psn);
         }
-        let class = if packet.kind.is_unreliable() {
+        let missing = self.state.window.found.get();
+        if packet.kind.is_unreliable() {
             self.unreliable(packet, missing, back)
         } else {
-            self.reliable(packet, missing, inside)
-        };
-        if span > back {
-            // It takes more PSNs than was known.
-            self.state.window.holes.advance(next, span - back, false);
-            self.step(packet);
+            self.reliable(packet, missing, span)
         }
-        class
     }
 
     fn unreliable(&mut self, packet: &SequencePacket, missing: u32, back: u32) -> PacketClass {
@@ -49,7 +49,7 @@ impl Sequence<'_> {
         PacketClass::Reordered
     }
 
-    fn reliable(&mut self, packet: &SequencePacket, missing: u32, inside: u32) -> PacketClass {
+    fn reliable(&mut self, packet: &SequencePacket, missing: u32, span: u32) -> PacketClass {
         let psn = packet.psn;
         let is_seen = missing == 0;
         if !is_seen {
@@ -64,31 +64,31 @@ impl Sequence<'_> {
         let joins = window.burst.is_at(psn);
         if goes_on {
             self.close_burst();
-            self.go_on(packet, missing, inside);
+            self.go_on(packet, missing, span);
         } else if joins {
-            self.join(packet, missing, inside, is_echo);
+            self.join(packet, missing, span, is_echo);
         } else {
             self.close_burst();
-            self.begin(packet, missing, inside, is_echo);
+            self.begin(packet, missing, span, is_echo);
         }
-        if is_seen { self.repeat(packet, inside) } else { PacketClass::Fill }
+        if is_seen { self.repeat(packet, span) } else { PacketClass::Fill }
     }
 
     /// The tap had seen the packet. What came alone before was late by itself.
-    fn repeat(&mut self, packet: &SequencePacket, inside: u32) -> PacketClass {
+    fn repeat(&mut self, packet: &SequencePacket, span: u32) -> PacketClass {
         let totals = &mut self.state.totals;
         totals.retransmitted = totals.retransmitted.wrapping_add(1);
         if !matches!(packet.kind, SequenceKind::Read) {
             totals.retransmitted_bytes = totals.retransmitted_bytes.wrapping_add(packet.payload);
         }
-        let late = self.state.window.alone.take_at(packet.psn, inside);
+        let late = self.state.window.alone.take_at(packet.psn, span);
         totals.reordered = totals.reordered.wrapping_add(late);
         PacketClass::Retransmission
     }
 
     /// Goes on with a rewind.
-    fn go_on(&mut self, packet: &SequencePacket, missing: u32, inside: u32) {
-        let end = packet.psn.plus(inside);
+    fn go_on(&mut self, packet: &SequencePacket, missing: u32, span: u32) {
+        let end = packet.psn.plus(span);
         self.state.window.cursor = self.until(end);
         self.state.acks.count_rewound(packet.kind, 1);
         if missing != 0 {
@@ -98,15 +98,15 @@ impl Sequence<'_> {
     }
 
     /// A packet in a row with others of which nobody can tell yet what they are.
-    fn join(&mut self, packet: &SequencePacket, missing: u32, inside: u32, is_echo: bool) {
+    fn join(&mut self, packet: &SequencePacket, missing: u32, span: u32, is_echo: bool) {
         let window = &mut self.state.window;
-        window.burst.end = packet.psn.plus(inside).get();
+        window.burst.end = packet.psn.plus(span).get();
         if missing != 0 {
             window.burst.fills = burst::add(window.burst.fills, missing);
             return;
         }
         if is_echo && !window.burst.has(REPEAT) {
-            window.burst.echoes = burst::add(window.burst.echoes, inside);
+            window.burst.echoes = burst::add(window.burst.echoes, span);
             if u32::from(window.burst.echoes) <= window.run.count() {
                 return;
             }
@@ -142,20 +142,20 @@ impl Sequence<'_> {
     }
 
     /// A packet that neither a rewind nor a burst goes on with.
-    fn begin(&mut self, packet: &SequencePacket, missing: u32, inside: u32, is_echo: bool) {
+    fn begin(&mut self, packet: &SequencePacket, missing: u32, span: u32, is_echo: bool) {
         let nak = self.state.window.nak;
         let from = Psn::new(nak).distance_from(packet.psn);
-        let is_asked = nak & VALID != 0 && from >= 0 && from.unsigned_abs() < inside;
+        let is_asked = nak & VALID != 0 && from >= 0 && from.unsigned_abs() < span;
         let answers_nak = is_asked && from == 0;
         let is_silent = packet.idle >= MIN_TIMEOUT;
-        let end = packet.psn.plus(inside);
+        let end = packet.psn.plus(span);
         let cause = if answers_nak && nak & RNR != 0 {
             RewindCause::NotReady
         } else if missing != 0 || is_echo && !answers_nak {
             // It may be late by itself.
             let named = if is_asked && nak & RNR == 0 { NAMED } else { 0 };
             let silent = if is_silent { SILENT } else { 0 };
-            let echoes = if missing == 0 { inside } else { 0 };
+            let echoes = if missing == 0 { span } else { 0 };
             self.state.window.burst = Burst::of(packet.psn, end, missing, echoes, named | silent);
             return;
         } else if answers_nak {
@@ -170,7 +170,7 @@ impl Sequence<'_> {
             return;
         };
         self.count_rewind(packet.psn, cause, packet);
-        self.go_on(packet, missing, inside);
+        self.go_on(packet, missing, span);
     }
 
     fn count_rewind(&mut self, start: Psn, cause: RewindCause, packet: &SequencePacket) {

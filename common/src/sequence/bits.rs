@@ -1,5 +1,7 @@
 //! Sets of the 128 latest PSNs.
 
+use core::hint::black_box;
+
 /// Bit `i` stands for the PSN `i + 1` before the next one; the first word has the latest.
 ///
 /// In words of 32 bits in memory, so that nothing that holds one has to be aligned to more.
@@ -8,6 +10,7 @@
 pub(super) struct Bits([u32; 4]);
 
 impl Bits {
+    pub(super) const NONE: Self = Self([0; 4]);
     /// How many there are.
     pub(super) const LEN: u32 = 128;
 
@@ -69,19 +72,17 @@ impl Bits {
         })
     }
 
-    /// The latest `count`.
-    pub(super) const fn below(count: u32) -> Self {
-        Self::new(if count >= 128 {
-            [u64::MAX, u64::MAX]
-        } else if count >= 64 {
-            [u64::MAX, (1 << (count & 63)) - 1]
-        } else {
-            [(1 << (count & 63)) - 1, 0]
-        })
+    /// The latest `count`, less than 2^31.
+    #[inline(always)]
+    pub(super) fn below(count: u32) -> Self {
+        // Below 64, the difference is negative, and has no bit of the second word.
+        let above = count.wrapping_sub(64);
+        let is_above = !black_box(above.cast_signed() >> 31).cast_unsigned();
+        Self::new([ones(count), ones(above & is_above)])
     }
 
     /// Those from `oldest` PSNs before the next one up to `latest` before it, which is at least 1.
-    pub(super) const fn between(oldest: u32, latest: u32) -> Self {
+    pub(super) fn between(oldest: u32, latest: u32) -> Self {
         Self::below(oldest).without(Self::below(latest.saturating_sub(1)))
     }
 
@@ -107,4 +108,17 @@ impl Bits {
         let ones = (high << (63 - (index & 63))).leading_ones();
         if ones == index - 63 { ones + low.leading_ones() } else { ones }
     }
+}
+
+/// The lowest `count` bits, at most all: without branches, for the verifier walks what follows once for
+/// each way through them.
+#[inline(always)]
+fn ones(count: u32) -> u64 {
+    let beyond = count.wrapping_sub(64);
+    // All ones when `count` is below 64.
+    let is_below = black_box(beyond.cast_signed() >> 31).cast_unsigned();
+    let missing = beyond.wrapping_neg() & is_below;
+    // In two steps, because a shift by 64 is none.
+    let half = missing >> 1;
+    u64::MAX >> half >> (missing - half)
 }

@@ -3,6 +3,8 @@
 use super::MAX_GAP;
 use super::bits::Bits;
 use super::hull::Hull;
+use core::hint::black_box;
+
 use super::totals::VALID;
 use crate::psn::Psn;
 
@@ -18,6 +20,25 @@ pub(super) struct Holes {
     far_start: [u32; 2],
     far_len: [u16; 2],
     more: Hull,
+}
+
+/// How many were found, saturating. It lies in the memory of the state, so that neither the compiler nor
+/// the verifier knows how it came to be: the verifier need not walk what follows once for each way.
+#[repr(transparent)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Found(u16);
+
+impl Found {
+    #[inline(always)]
+    pub(super) fn get(&mut self) -> u32 {
+        black_box(self).0.into()
+    }
+
+    #[inline(always)]
+    pub(super) fn add(&mut self, more: u32) {
+        let sum = self.get() + more;
+        self.0 = if sum > u16::MAX as u32 { u16::MAX } else { sum as u16 };
+    }
 }
 
 /// PSNs in a row.
@@ -77,19 +98,21 @@ impl Holes {
         Run { start: Psn::new(self.far_start[1]), len: self.far_len[1] as u32 }
     }
 
-    /// Moves `next` on by `count` PSNs, all of them missing or all of them there.
-    pub(super) fn advance(&mut self, next: Psn, count: u32, is_missing: bool) {
-        if count == 0 {
-            return;
-        }
+    /// Moves `next` on by `count` PSNs, of which none is missing so far.
+    pub(super) fn advance(&mut self, next: Psn, count: u32) {
         let leaving = if count < Bits::LEN { count } else { Bits::LEN };
         self.move_out(next, leaving);
         self.near = self.near.moved(leaving);
-        if is_missing {
-            self.near = self.near.or(Bits::below(leaving));
-            if count > Bits::LEN {
-                self.add_far(next, count - Bits::LEN);
-            }
+    }
+
+    /// The `len` PSNs from `start` on are missing: they are before `next`, and no older ones were added
+    /// after them.
+    pub(super) fn add(&mut self, next: Psn, start: Psn, len: u32) {
+        let oldest = next.distance_from(start).cast_unsigned();
+        self.near = self.near.or(Bits::between(oldest, oldest - len + 1));
+        if oldest > Bits::LEN && len != 0 {
+            let far = oldest - Bits::LEN;
+            self.add_far(start, if far < len { far } else { len });
         }
     }
 
@@ -135,46 +158,49 @@ impl Holes {
     }
 
     /// Forgets the missing PSNs among the `span` from `start`, which are all before `next`.
-    /// Returns how many there were.
-    pub(super) fn take(&mut self, next: Psn, start: Psn, span: u32) -> u32 {
-        let exactly = self.take_exactly(next, start, span);
-        let rest = span.saturating_sub(exactly);
-        if rest == 0 { exactly } else { exactly + self.more.take_at(start, rest) }
+    /// Says in `found` how many there were.
+    pub(super) fn take(&mut self, next: Psn, start: Psn, span: u32, found: &mut Found) {
+        self.take_exactly(next, start, span, found);
+        let rest = span.saturating_sub(found.get());
+        if rest != 0 && !self.more.is_empty() {
+            found.add(self.more.take_at(start, rest));
+        }
     }
 
-    fn take_exactly(&mut self, next: Psn, start: Psn, span: u32) -> u32 {
+    fn take_exactly(&mut self, next: Psn, start: Psn, span: u32, found: &mut Found) {
+        *found = Found(0);
         let oldest = next.distance_from(start).cast_unsigned();
         let latest = oldest.saturating_sub(span.saturating_sub(1));
-        let mut taken = 0;
-        if latest <= Bits::LEN {
-            let range = self.near.and(Bits::between(oldest, latest));
-            taken += range.count();
-            self.near = self.near.without(range);
+        let range = self.near.and(Bits::between(oldest, latest));
+        self.near = self.near.without(range);
+        found.add(range.count());
+        let (older, newer) = (self.older(), self.newer());
+        if older.len | newer.len == 0 {
+            return;
         }
-        if oldest > Bits::LEN {
-            let (count, left, rest) = self.older().without(start, span);
-            self.push_out(left);
-            (self.far_start[0], self.far_len[0]) = (rest.start.get() | VALID, rest.len as u16);
-            taken += count;
-            let (count, left, rest) = self.newer().without(start, span);
-            self.push_out(left);
-            (self.far_start[1], self.far_len[1]) = (rest.start.get() | VALID, rest.len as u16);
-            taken += count;
-        }
-        taken
+        let (count, older_left, rest) = older.without(start, span);
+        (self.far_start[0], self.far_len[0]) = (rest.start.get() | VALID, rest.len as u16);
+        found.add(count);
+        let (count, newer_left, rest) = newer.without(start, span);
+        (self.far_start[1], self.far_len[1]) = (rest.start.get() | VALID, rest.len as u16);
+        found.add(count);
+        // What is cut out of the middle of one run leaves the other one whole.
+        self.push_out(if older_left.len == 0 { newer_left } else { older_left });
     }
 
-    /// Forgets everything up to `last`, and returns how many PSNs that were.
-    pub(super) fn take_through(&mut self, next: Psn, last: Psn) -> u32 {
+    /// Forgets everything up to `last`. Says in `found` how many PSNs that were.
+    pub(super) fn take_through(&mut self, next: Psn, last: Psn, found: &mut Found) {
         // Nothing older than this is kept.
         let first = before(last, OLDEST - 1);
-        self.take_exactly(next, first, OLDEST) + self.more.take_through(last)
+        self.take_exactly(next, first, OLDEST, found);
+        found.add(self.more.take_through(last));
     }
 
-    /// Forgets everything from `first` on, and returns how many PSNs that were.
-    pub(super) fn take_from(&mut self, next: Psn, first: Psn) -> u32 {
+    /// Forgets everything from `first` on. Says in `found` how many PSNs that were.
+    pub(super) fn take_from(&mut self, next: Psn, first: Psn, found: &mut Found) {
         let span = next.distance_from(first).cast_unsigned();
-        self.take_exactly(next, first, span) + self.more.take_from(first)
+        self.take_exactly(next, first, span, found);
+        found.add(self.more.take_from(first));
     }
 
     /// How many PSNs from `psn` to `last` are missing without a break.
@@ -220,7 +246,7 @@ impl Holes {
     /// Forgets everything, and returns how many PSNs that were.
     pub(super) const fn take_all(&mut self) -> u32 {
         let near = self.near.count();
-        self.near = Bits::below(0);
+        self.near = Bits::NONE;
         near + self.take_far()
     }
 

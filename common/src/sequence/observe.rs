@@ -1,5 +1,6 @@
 //! One packet.
 
+use super::acknowledge::before;
 use super::totals::VALID;
 use super::window::UNRELIABLE;
 use super::{
@@ -107,7 +108,6 @@ impl Sequence<'_> {
         self.state.window.cursor = 0;
         let missing = self.skip(packet, ahead);
         self.state.totals.missing = self.state.totals.missing.wrapping_add(missing);
-        self.state.window.holes.advance(packet.psn, taken(packet), false);
         self.start_read(packet);
         self.step(packet);
         if packet.kind.is_unreliable() {
@@ -122,44 +122,40 @@ impl Sequence<'_> {
         if missing == 0 { PacketClass::InOrder } else { PacketClass::GapOpener }
     }
 
-    /// Moves over `ahead` PSNs that did not come, and returns how many of them are missing.
+    /// Moves over `ahead` PSNs that did not come and those of the packet, and returns how many of the first
+    /// are missing.
     fn skip(&mut self, packet: &SequencePacket, ahead: u32) -> u32 {
         let next = self.word.next();
+        let after = packet.psn.plus(taken(packet));
+        self.state.window.holes.advance(next, ahead + taken(packet));
         if self.word.has(SequenceWord::UNCERTAIN) {
             let reads = self.state.acks.reads().followed(ahead + 1);
             self.state.acks.set_reads(reads);
-            self.state.window.holes.advance(next, ahead, false);
             return 0;
         }
         if ahead == 0 {
             return 0;
         }
-        if !packet.kind.is_response() {
-            self.state.window.holes.advance(next, ahead, true);
-            return ahead;
-        }
         // Responses have only the PSNs of READs and atomics for certain: the others are those of
         // requests that an ACK answers or nothing. A READ that has begun goes on with the next PSN, and
         // one that goes on had the PSN before.
-        let is_open = self.word.has(SequenceWord::OPEN);
-        let goes_on = packet.kind.continues_response();
-        let is_one_read =
-            is_open && goes_on && !self.state.acks.acknowledged_within(next, packet.psn);
-        let (first, last) = if is_one_read {
-            (ahead, 0)
-        } else if ahead == 1 {
-            (u32::from(is_open || goes_on), 0)
-        } else {
-            (u32::from(is_open), u32::from(goes_on))
-        };
-        let between = ahead - first - last;
-        let holes = &mut self.state.window.holes;
-        holes.advance(next, first, true);
-        holes.advance(next.plus(first), between, false);
-        holes.advance(next.plus(first + between), last, true);
-        if between != 0 {
-            self.state.acks.skip(packet.psn, between + last, 1 + last);
+        let (mut first, mut last) = (ahead, 0);
+        if packet.kind.is_response() {
+            let is_open = self.word.has(SequenceWord::OPEN);
+            let goes_on = packet.kind.continues_response();
+            let is_answered = self.state.acks.acknowledged_within(next, packet.psn);
+            if !(is_open && goes_on && !is_answered) {
+                first = u32::from(is_open || goes_on && ahead == 1);
+                last = u32::from(goes_on && ahead > 1);
+            }
+            let between = ahead - first - last;
+            if between != 0 {
+                self.state.acks.skip(packet.psn, between + last, 1 + last);
+            }
         }
+        let holes = &mut self.state.window.holes;
+        holes.add(after, next, first);
+        holes.add(after, before(packet.psn), last);
         first + last
     }
 

@@ -48,12 +48,12 @@ impl Pending {
     }
 
     /// PSNs that did not come, as seen from `next`.
-    pub(super) const fn skipped(&self, next: Psn) -> Bits {
+    pub(super) fn skipped(&self, next: Psn) -> Bits {
         let Self([a, b, c, d, base]) = *self;
         let moved = next.distance_from(Psn::new(base));
         // What is older than the set was not kept, and a set of another sequence means nothing.
         if base & VALID == 0 || moved < 0 {
-            return Bits::below(0);
+            return Bits::NONE;
         }
         Bits::from_words([a, b, c, d]).moved(moved.cast_unsigned())
     }

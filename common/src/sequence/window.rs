@@ -3,7 +3,7 @@
 use super::GRACE;
 
 use super::burst::Burst;
-use super::holes::Holes;
+use super::holes::{Found, Holes};
 use super::hull::Hull;
 use super::totals::{SequenceTotals, VALID};
 
@@ -24,7 +24,8 @@ pub struct Window {
     pub(super) nak: u32,
     /// When a missing PSN last came, or for UC, when one was last found missing; see [`coarse`].
     time: u16,
-    reserved: u16,
+    /// Result of the call that goes on.
+    pub(super) found: Found,
 }
 
 /// Flag of [`Window::nak`]: the receiver was not ready.

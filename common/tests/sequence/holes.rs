@@ -62,29 +62,33 @@ pub(crate) struct Holes {
 
 impl Holes {
     /// `next` moves on over `count` PSNs.
-    pub(crate) fn advance(&mut self, next: u64, count: u64, is_missing: bool) {
-        if is_missing {
-            self.near.extend(next..next + count);
-        }
+    pub(crate) fn advance(&mut self, next: u64, count: u64) {
         let edge = (next + count).saturating_sub(NEAR);
         let mut leaving: Vec<Vec<u64>> = Vec::new();
         while let Some(psn) = self.near.first().copied().filter(|psn| *psn < edge) {
             self.near.remove(&psn);
-            // Those that were there before and those that come now do not count as one.
             match leaving.last_mut() {
-                Some(run) if run.last() == Some(&(psn - 1)) && psn != next => run.push(psn),
+                Some(run) if run.last() == Some(&(psn - 1)) => run.push(psn),
                 _ => leaving.push(vec![psn]),
             }
         }
-        let old = leaving.iter().filter(|run| run[0] < next).count();
-        let too_many: u64 =
-            leaving.drain(..old.saturating_sub(2)).map(|run| run.len() as u64).sum();
+        let too_many = leaving.len().saturating_sub(2);
+        let too_many: u64 = leaving.drain(..too_many).map(|run| run.len() as u64).sum();
         if too_many > 0 {
             self.more.add(next - NEAR, next, too_many);
         }
         for run in leaving {
             self.add_far(run);
         }
+    }
+
+    /// These are missing, all before `next`.
+    pub(crate) fn add(&mut self, next: u64, missing: impl IntoIterator<Item = u64>) {
+        let (far, near): (Vec<_>, Vec<_>) = missing.into_iter().partition(|psn| *psn + NEAR < next);
+        if !far.is_empty() {
+            self.add_far(far);
+        }
+        self.near.extend(near);
     }
 
     fn add_far(&mut self, run: Vec<u64>) {

@@ -223,15 +223,9 @@ impl Model {
                 self.skipped.insert(psn);
             }
         }
-        // As the engine does: what is missing first, what may be there, what is missing last.
-        let mut at = next;
-        for is_missing in [true, false, true] {
-            let same = |psn: &u64| missing.binary_search(psn).is_ok() == is_missing;
-            let count = (at..step.psn).take_while(same).count() as u64;
-            self.holes.advance(at, count, is_missing);
-            at += count;
-        }
-        self.holes.advance(step.psn, step.taken(), false);
+        let after = step.psn + step.taken();
+        self.holes.advance(next, after - next);
+        self.holes.add(after, missing.iter().copied());
         self.start_read(step);
         self.step(step);
         if is_unreliable(step.kind) {
@@ -261,7 +255,11 @@ impl Model {
     }
 
     fn behind(&mut self, step: &Step, next: u64) {
-        let end = next.min(step.psn + step.taken());
+        let end = step.psn + step.taken();
+        if end > next {
+            self.holes.advance(next, end - next);
+            self.step(step);
+        }
         let mut filled = self.holes.take(step.psn, end);
         if step.kind.is_response() && next - step.psn <= 128 && self.skipped.remove(&step.psn) {
             self.counts.missing += 1;
@@ -273,10 +271,6 @@ impl Model {
             self.repeat(step, 1);
         } else {
             self.counts.reordered += filled as u32;
-        }
-        if step.psn + step.taken() > next {
-            self.holes.advance(next, step.psn + step.taken() - next, false);
-            self.step(step);
         }
     }
 
@@ -464,8 +458,8 @@ impl Model {
         let Some(next) = self.next else { return };
         let is_cut = psn == next && self.response_open;
         if psn >= next && (is_cut || is_answered) && psn - next + span <= u64::from(MAX_GAP) {
-            self.holes.advance(next, psn - next, false);
-            self.holes.advance(psn, span, true);
+            self.holes.advance(next, psn + span - next);
+            self.holes.add(psn + span, psn..psn + span);
             self.counts.missing += span as u32;
             self.next = Some(psn + span);
             self.response_open = false;
@@ -484,7 +478,7 @@ impl Model {
             self.holes.add_somewhere(reads.start, next, missing);
         }
         if self.uncertain {
-            self.holes.advance(next, span - 1, false);
+            self.holes.advance(next, span - 1);
             self.next = Some(next + span - 1);
             self.uncertain = false;
         }
