@@ -1,0 +1,110 @@
+//! What one direction says of the other.
+
+use roce_common::sequence::{SequenceKind, SequencePacket, read_span};
+use roce_common::wire::{Nak, RNR_TIMER_MICROSECONDS, RocePacket, Syndrome};
+
+use super::Sequences;
+use crate::timeline::{Event, Moment};
+
+impl Sequences {
+    /// Tells the responses that the requester asks for them again.
+    pub(super) fn ask_again(
+        &mut self,
+        requests: usize,
+        responses: usize,
+        read: &SequencePacket,
+        moment: Moment,
+    ) {
+        let is_answered = self.records[requests].state.acks.has_acknowledged(read.psn);
+        let Some(record) = self.records.get_mut(responses) else { return };
+        let before = record.state.totals;
+        record.sequence().note_asked_again(read.psn, read.span, is_answered);
+        record.recorder.hear_read_again(moment, read.psn);
+        record.update_counts();
+        let after = &record.state.totals;
+        record.recorder.answered(moment, read.psn, &before, after, &mut self.budget);
+    }
+
+    /// Writes down what a NAK or RNR NAK says.
+    pub(super) fn note_nak(&mut self, index: usize, packet: &RocePacket, moment: Moment) {
+        let psn = packet.bth.psn().get();
+        let event = match packet.aeth().map(|aeth| aeth.syndrome()) {
+            Some(Syndrome::RnrNak { timer_code }) => {
+                let timer = RNR_TIMER_MICROSECONDS.get(usize::from(timer_code));
+                Event::RnrNak { psn, timer_us: timer.copied().unwrap_or(0) }
+            }
+            Some(Syndrome::Nak(nak)) => Event::Nak { code: nak_code(nak), psn },
+            _ => return,
+        };
+        self.records[index].recorder.note(moment, event, &mut self.budget);
+    }
+
+    /// PSNs that a READ takes, 0 when that cannot be said. Before it, the engine learns the path MTU.
+    pub(super) fn read_span(
+        &mut self,
+        index: usize,
+        peer: Option<usize>,
+        packet: &RocePacket,
+    ) -> u32 {
+        let records = [Some(index), peer].into_iter().flatten().filter_map(|i| self.records.get(i));
+        let (mtu, payload) = records.fold((0, 0), |(mtu, payload): (u32, u32), record| {
+            (mtu.max(record.path_mtu), payload.max(record.largest_payload))
+        });
+        let mut requests = self.records[index].sequence();
+        if mtu != 0 && requests.awaits_mtu() {
+            requests.note_path_mtu(mtu);
+        }
+        packet.dma_len().map_or(0, |dma_len| read_span(dma_len, mtu, payload))
+    }
+
+    /// Tells the other direction what this packet says of it.
+    pub(super) fn tell(
+        &mut self,
+        peer: usize,
+        answer: &SequencePacket,
+        packet: &RocePacket,
+        moment: Moment,
+    ) {
+        let Some(record) = self.records.get_mut(peer) else { return };
+        let &SequencePacket { psn, kind, time_us, .. } = answer;
+        let before = (!record.word.is_calm()).then_some(record.state.totals);
+        let mut sequence = record.sequence();
+        if kind.is_response() {
+            let aeth = packet.aeth().map_or(0, |aeth| aeth.word());
+            sequence.note_answer(kind, psn, aeth, time_us);
+        } else if kind == SequenceKind::Acknowledge {
+            // Of a packet that was cut before its AETH, nobody knows what it says.
+            let Some(aeth) = packet.aeth() else { return };
+            sequence.note_answer(kind, psn, aeth.word(), time_us);
+            match aeth.syndrome() {
+                Syndrome::Nak(Nak::PsnSequenceError) => record.recorder.hear_nak(moment, psn),
+                Syndrome::RnrNak { .. } => record.recorder.hear_rnr(moment, psn),
+                _ => {}
+            }
+        } else {
+            return;
+        }
+        if let Some(before) = &before {
+            record.update_counts();
+            record.recorder.answered(moment, psn, before, &record.state.totals, &mut self.budget);
+        }
+        if kind == SequenceKind::Acknowledge
+            && let Some(responses) = self.pairing.responses_to(peer)
+            && let Some(responses) = self.records.get_mut(responses)
+        {
+            responses.sequence().note_answered(psn);
+        }
+    }
+}
+
+/// As in JSON: see [`crate::flow::NakReport`].
+const fn nak_code(nak: Nak) -> &'static str {
+    match nak {
+        Nak::PsnSequenceError => "psn_sequence_error",
+        Nak::InvalidRequest => "invalid_request",
+        Nak::RemoteAccessError => "remote_access_error",
+        Nak::RemoteOperationalError => "remote_operational_error",
+        Nak::InvalidRdRequest => "invalid_rd_request",
+        Nak::Unknown(_) => "unknown",
+    }
+}
