@@ -5,10 +5,12 @@
 #![expect(clippy::needless_pass_by_value, reason = "the macros hand a context over by value")]
 
 mod atomic;
+mod clock;
 mod frame;
 mod maps;
 mod observe;
 mod opaque;
+mod sequence;
 mod settings;
 mod store;
 mod tap;

@@ -5,11 +5,13 @@
 //! number of CPUs: 11 KiB for each tap and CPU.
 
 use crate::observe::Deferred;
+use crate::sequence::Turn;
 use aya_ebpf::bindings::BPF_F_MMAPABLE;
 use aya_ebpf::macros::map;
-use aya_ebpf::maps::{Array, HashMap, PerCpuArray};
+use aya_ebpf::maps::{Array, HashMap, LruHashMap, PerCpuArray, Stack};
 use roce_common::config::HEADER_BYTES;
 use roce_common::flow::{FlowCold, NarrowSlot, SpillCount, SpillKey, WideSlot};
+use roce_common::sequence::SequenceState;
 use roce_common::tap::{MAX_TAPS, TapCounters};
 
 /// Slots of IPv4 flows; user space reads them by mmap.
@@ -48,3 +50,19 @@ pub(crate) static HEADERS: PerCpuArray<[u8; HEADER_BYTES]> = PerCpuArray::with_m
 /// The packet that a program run hands on to its other functions.
 #[map]
 pub(crate) static DEFERRED: PerCpuArray<Deferred> = PerCpuArray::with_max_entries(1, 0);
+
+/// Side states of the PSN engine, for records where something was not in order or is being timed.
+#[map]
+pub(crate) static SEQUENCES: Array<SequenceState> = Array::with_max_entries(1, BPF_F_MMAPABLE);
+
+/// Indexes of the free ones. User space fills it, and puts back what it has read.
+#[map]
+pub(crate) static FREE_SEQUENCES: Stack<u32> = Stack::with_max_entries(1, 0);
+
+/// Request records by connection and UDP source port; see `sequence::links`.
+#[map]
+pub(crate) static LINKS: LruHashMap<u64, u32> = LruHashMap::with_max_entries(1, 0);
+
+/// The packet whose turn it is in the PSN engine.
+#[map]
+pub(crate) static TURN: PerCpuArray<Turn> = PerCpuArray::with_max_entries(1, 0);

@@ -1,14 +1,16 @@
 //! From one frame to counters.
 //!
 //! The usual packet is done in the program itself: IPv4, all headers in the first buffer, its slot
-//! free to take. Everything else takes three steps in global functions, which have a stack of their
+//! free to take, its PSN the one that is due. Everything else takes three steps in global functions, which have a stack of their
 //! own and which the verifier checks once, for any arguments: `roce_defer_*` parse the frame again,
 //! gathered from its buffers if need be, and put the packet down in [`DEFERRED`];
-//! [`roce_count_deferred`] counts it; [`roce_spill_deferred`] takes what finds no slot.
+//! [`roce_count_deferred`] counts it; then [`roce_take_turn`] hands it to the PSN engine, or
+//! [`roce_spill_deferred`] takes what finds no slot. None calls the other, for their stacks add up.
 
 use crate::frame::{GatheredFrame, LinearFrame};
 use crate::maps::DEFERRED;
-use crate::store::{self, Missed};
+use crate::sequence::{roce_take_turn, roce_tell_peers};
+use crate::store::{self, Counted};
 use crate::tap::{Direction, Tap};
 use aya_ebpf::bindings::{__sk_buff, xdp_md};
 use aya_ebpf::helpers::generated::bpf_jiffies64;
@@ -35,6 +37,10 @@ enum Todo {
     Nothing,
     /// Count it everywhere.
     Count,
+    /// Count it in its record; it is counted node-wide.
+    CountRecord,
+    /// It is the PSN engine's turn.
+    Turn,
     /// Put it in the fallback: the table is full.
     SpillFull,
     /// Put it in the fallback: its slot is held for too long.
@@ -43,11 +49,13 @@ enum Todo {
 
 impl Todo {
     #[inline(always)]
-    fn after(missed: Option<Missed>) -> Self {
-        match missed {
-            None => Self::Nothing,
-            Some(Missed::TableFull) => Self::SpillFull,
-            Some(Missed::SlotBusy) => Self::SpillBusy,
+    fn after(counted: Counted) -> Self {
+        match counted {
+            Counted::Done => Self::Nothing,
+            Counted::Unusual => Self::CountRecord,
+            Counted::Turn => Self::Turn,
+            Counted::TableFull => Self::SpillFull,
+            Counted::SlotBusy => Self::SpillBusy,
         }
     }
 }
@@ -83,7 +91,7 @@ fn usual<R: PacketRead>(frame: &R, interface: impl FnOnce() -> u32, direction: D
     let Some(key) = NarrowKey::of(frame, &packet) else { return Todo::Count };
     let Some(tap) = Tap::of(interface(), direction as u32) else { return Todo::Nothing };
     tap.counters.count(&packet);
-    Todo::after(store::count_narrow(&key.at_tap(tap.id), &observation(&packet)))
+    Todo::after(store::count_usual(&key.at_tap(tap.id), &observation(&packet)))
 }
 
 /// Parses any frame and puts its packet down; what is left to do.
@@ -174,8 +182,14 @@ fn settle(outcome: Outcome, todo: u32, interface: u32, direction: u32) -> u32 {
 
 #[inline(always)]
 fn finish(mut todo: u32, interface: u32, direction: Direction) {
-    if todo == Todo::Count as u32 {
-        todo = roce_count_deferred(interface, direction as u32);
+    if todo == Todo::Count as u32 || todo == Todo::CountRecord as u32 {
+        todo = roce_count_deferred(todo, interface, direction as u32);
+    }
+    if todo == Todo::Turn as u32 {
+        let tell = roce_take_turn();
+        if tell != 0 {
+            roce_tell_peers(tell);
+        }
     }
     if todo == Todo::SpillFull as u32 || todo == Todo::SpillBusy as u32 {
         roce_spill_deferred(todo, interface, direction as u32);
@@ -185,17 +199,19 @@ fn finish(mut todo: u32, interface: u32, direction: Direction) {
 /// Counts the deferred packet; what is left to do.
 #[unsafe(no_mangle)]
 #[inline(never)]
-extern "C" fn roce_count_deferred(interface: u32, direction: u32) -> u32 {
+extern "C" fn roce_count_deferred(todo: u32, interface: u32, direction: u32) -> u32 {
     let Some(Deferred { packet, key }) = deferred() else { return Todo::Nothing as u32 };
     let Some(tap) = Tap::of(interface, direction) else { return Todo::Nothing as u32 };
-    tap.counters.count(packet);
+    if todo == Todo::Count as u32 {
+        tap.counters.count(packet);
+    }
     let key = key.at_tap(tap.id);
     let seen = observation(packet);
-    let missed = match NarrowKey::of_wide(&key, packet) {
+    let counted = match NarrowKey::of_wide(&key, packet) {
         Some(narrow) => store::count_narrow(&narrow, &seen),
         None => store::count_wide(&key, tap.id, &seen),
     };
-    Todo::after(missed) as u32
+    Todo::after(counted) as u32
 }
 
 /// Counts the deferred packet in the fallback. Always 0.
@@ -204,8 +220,7 @@ extern "C" fn roce_count_deferred(interface: u32, direction: u32) -> u32 {
 extern "C" fn roce_spill_deferred(todo: u32, interface: u32, direction: u32) -> u32 {
     let Some(Deferred { packet, key }) = deferred() else { return 0 };
     let Some(tap) = Tap::of(interface, direction) else { return 0 };
-    let missed = if todo == Todo::SpillBusy as u32 { Missed::SlotBusy } else { Missed::TableFull };
-    store::spill(key.at_tap(tap.id), packet, tap, missed);
+    store::spill(key.at_tap(tap.id), packet, tap, todo == Todo::SpillFull as u32);
     0
 }
 

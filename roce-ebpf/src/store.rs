@@ -4,6 +4,7 @@ use crate::atomic;
 use crate::maps::{NARROW_COLD, NARROW_SLOTS, SPILL, WIDE_COLD, WIDE_SLOTS};
 use crate::observe::deferred;
 use crate::opaque::opaque;
+use crate::sequence::{self, Turn};
 use crate::settings::{HASH_SEED, MARKING, NARROW_LEN, WEAK_MEMORY_ORDER, WIDE_LEN};
 use crate::tap::Tap;
 use aya_ebpf::bindings::BPF_NOEXIST;
@@ -11,10 +12,11 @@ use aya_ebpf::maps::Array;
 use core::ptr::{addr_of, addr_of_mut};
 use roce_common::config::MAX_PROBES;
 use roce_common::flow::{
-    ColdAccess, FlowCold, FlowKey, FlowSlot, NarrowKey, Observation, SlotLock, SpillCount,
-    SpillKey, WideKey, account, hash_narrow, hash_wide, slot_index,
+    ColdAccess, FlowCold, FlowKey, FlowSlot, NarrowKey, Observation, SpillCount, SpillKey, WideKey,
+    account, hash_narrow, hash_wide, slot_index,
 };
 use roce_common::marking::MarkingPolicy;
+use roce_common::sequence::SequenceWord;
 use roce_common::wire::RocePacket;
 
 /// Attempts to take a lock. Its holder works for some ten nanoseconds and is not preempted.
@@ -22,37 +24,49 @@ const MAX_LOCK_ATTEMPTS: u32 = 64;
 /// An index that no table has.
 const NOWHERE: u32 = u32::MAX;
 
-/// Why a packet is not in its slot.
+/// What became of a packet.
 #[derive(Clone, Copy)]
-pub(crate) enum Missed {
+pub(crate) enum Counted {
+    /// It is in its record.
+    Done,
+    /// Nothing is done yet: it is the first of its record, or not the one that is due.
+    Unusual,
+    /// It is in its record, which is still locked: the PSN engine has the next turn.
+    Turn,
+    /// The table is full.
     TableFull,
+    /// Another CPU keeps its slot.
     SlotBusy,
 }
 
 const NARROW: Table<NarrowKey> = Table { slots: &NARROW_SLOTS, cold: &NARROW_COLD };
 const WIDE: Table<WideKey> = Table { slots: &WIDE_SLOTS, cold: &WIDE_COLD };
 
-/// Counts a packet in the narrow table.
+/// Counts a packet in the narrow table, if it is the one that its record expects.
 #[inline(always)]
-pub(crate) fn count_narrow(key: &NarrowKey, seen: &Observation) -> Option<Missed> {
+pub(crate) fn count_usual(key: &NarrowKey, seen: &Observation) -> Counted {
     let home = narrow_home(key);
     // Most records stand where they are looked for first: no call for them.
     let (index, slot) = if let Some(slot) = NARROW.slot_if_of(home, key) {
         (home, slot)
     } else {
         let index = roce_find_narrow(key.source, key.destination, key.tagged_qp);
-        let Some(slot) = NARROW.slots.get_ptr_mut(index) else { return Some(Missed::TableFull) };
+        let Some(slot) = NARROW.slots.get_ptr_mut(index) else { return Counted::Unusual };
         (index, slot)
     };
-    NARROW.count(index, slot, key, seen)
+    NARROW.count_usual(index, slot, key, seen)
+}
+
+/// Counts the deferred packet in the narrow table.
+#[inline(always)]
+pub(crate) fn count_narrow(key: &NarrowKey, seen: &Observation) -> Counted {
+    NARROW.count(roce_find_narrow(key.source, key.destination, key.tagged_qp), key, seen)
 }
 
 /// Counts the deferred packet in the wide table.
 #[inline(always)]
-pub(crate) fn count_wide(key: &WideKey, tap: u8, seen: &Observation) -> Option<Missed> {
-    let index = roce_find_wide(tap as u32);
-    let Some(slot) = WIDE.slots.get_ptr_mut(index) else { return Some(Missed::TableFull) };
-    WIDE.count(index, slot, key, seen)
+pub(crate) fn count_wide(key: &WideKey, tap: u8, seen: &Observation) -> Counted {
+    WIDE.count(roce_find_wide(tap as u32), key, seen)
 }
 
 /// Index of the slot for a key, or [`NOWHERE`].
@@ -81,10 +95,11 @@ fn narrow_home(key: &NarrowKey) -> u32 {
 
 /// Counts a packet in the fallback map, or without its flow when that is full too.
 #[inline(always)]
-pub(crate) fn spill(flow: WideKey, packet: &RocePacket, tap: Tap<'_>, missed: Missed) {
-    match missed {
-        Missed::TableFull => tap.counters.table_full += 1,
-        Missed::SlotBusy => tap.counters.slot_busy += 1,
+pub(crate) fn spill(flow: WideKey, packet: &RocePacket, tap: Tap<'_>, is_table_full: bool) {
+    if is_table_full {
+        tap.counters.table_full += 1;
+    } else {
+        tap.counters.slot_busy += 1;
     }
     let Some(count) = spill_count(&SpillKey::of(flow, packet)) else {
         tap.counters.other_packets += 1;
@@ -116,32 +131,57 @@ struct Table<K: 'static> {
 }
 
 impl<K: FlowKey + 'static> Table<K> {
-    /// Counts the packet in the slot at `index`, if that still is its own or free.
+    /// Counts the packet in the slot at `index`, if that is its own and expects it.
     #[inline(always)]
-    fn count(
+    fn count_usual(
         &self,
         index: u32,
         slot: *mut FlowSlot<K>,
         key: &K,
         seen: &Observation,
-    ) -> Option<Missed> {
+    ) -> Counted {
         // SAFETY: the verifier bounds the slot.
         let lock = unsafe { addr_of_mut!((*slot).lock) };
-        let Some(before) = take(lock) else { return Some(Missed::SlotBusy) };
+        let Some(word) = take(lock) else { return Counted::SlotBusy };
+        // SAFETY: the lock is held, so nobody else writes to the slot or its cold part.
+        let slot = unsafe { &mut *slot };
+        if !slot.key.is_same(key) || !sequence::is_usual(word, seen, slot.packets) {
+            release(lock, word);
+            return Counted::Unusual;
+        }
+        account(slot, seen, marking(), ColdOf { cold: self.cold, index });
+        release(lock, word.after(seen.psn, 1, seen.kind));
+        Counted::Done
+    }
+
+    /// Counts the packet in the slot at `index`, if that still is its own or free.
+    #[inline(always)]
+    fn count(&self, index: u32, key: &K, seen: &Observation) -> Counted {
+        let Some(slot) = self.slots.get_ptr_mut(index) else { return Counted::TableFull };
+        // SAFETY: the verifier bounds the slot.
+        let lock = unsafe { addr_of_mut!((*slot).lock) };
+        let Some(word) = take(lock) else { return Counted::SlotBusy };
         // SAFETY: the lock is held, so nobody else writes to the slot or its cold part.
         let slot = unsafe { &mut *slot };
         if !slot.key.is_same(key) {
             if slot.key.tag().is_some() {
                 // Another CPU was faster to put another flow there.
-                release(lock, before);
-                return Some(Missed::SlotBusy);
+                release(lock, word);
+                return Counted::SlotBusy;
             }
             slot.key = *key;
         }
-        let cold = ColdOf { cold: self.cold, index };
-        let after = account(slot, before, seen, marking(), cold);
-        release(lock, after);
-        None
+        let (packets_before, jiffies_before) = (slot.packets, slot.jiffies());
+        account(slot, seen, marking(), ColdOf { cold: self.cold, index });
+        if sequence::is_usual(word, seen, packets_before) {
+            release(lock, word.after(seen.psn, 1, seen.kind));
+            return Counted::Done;
+        }
+        if Turn::put(K::place(index), word, seen, packets_before, jiffies_before) {
+            return Counted::Turn;
+        }
+        release(lock, word);
+        Counted::Done
     }
 
     /// The slot at `index` if it holds the record of `key`.
@@ -209,10 +249,10 @@ fn marking() -> &'static MarkingPolicy {
 
 /// Takes a slot's lock; its word before, or `None` when another CPU keeps it.
 #[inline(always)]
-fn take(lock: *mut u32) -> Option<SlotLock> {
+pub(crate) fn take(lock: *mut u32) -> Option<SequenceWord> {
     for _ in 0..MAX_LOCK_ATTEMPTS {
         // SAFETY: a lock is an aligned word of a slot.
-        let before = SlotLock(unsafe { atomic::exchange(lock, SlotLock::LOCKED) });
+        let before = SequenceWord(unsafe { atomic::exchange(lock, SequenceWord::LOCKED) });
         if !before.is_locked() {
             return Some(before);
         }
@@ -222,7 +262,7 @@ fn take(lock: *mut u32) -> Option<SlotLock> {
 
 /// Gives the lock back with the slot's new state.
 #[inline(always)]
-fn release(lock: *mut u32, state: SlotLock) {
+pub(crate) fn release(lock: *mut u32, state: SequenceWord) {
     // SAFETY: a lock is an aligned word of a slot, and this program holds it.
     unsafe {
         if WEAK_MEMORY_ORDER.load() != 0 {

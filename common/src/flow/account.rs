@@ -1,11 +1,12 @@
 //! How one packet changes its record.
 
 use super::cold::add;
-use super::{FlowCold, FlowKey, FlowSlot, Run, RunClass, SlotLock};
+use super::{FlowCold, FlowKey, FlowSlot, Run, RunClass};
 use crate::marking::MarkingPolicy;
 use crate::psn::Psn;
+use crate::sequence::SequenceKind;
 use crate::tap::{NAK_RNR, NO_NAK, nak_index};
-use crate::wire::RocePacket;
+use crate::wire::{Extended, RocePacket};
 
 /// What a record needs to know of one packet, as plain words.
 #[derive(Clone, Copy, Debug)]
@@ -13,15 +14,25 @@ pub struct Observation {
     class: RunClass,
     wire_bytes: u32,
     excess_overhead: u32,
-    psn: Psn,
     vlan: u32,
-    payload: u32,
-    source_port: u16,
     /// NAK counter, or [`NO_NAK`].
     nak: u8,
     /// Value bits of the AETH syndrome: of an RNR NAK its timer code.
     syndrome_value: u8,
-    jiffies: u16,
+    /// PSN.
+    pub psn: Psn,
+    /// What the packet is to its PSN space.
+    pub kind: SequenceKind,
+    /// Whether AckReq is set.
+    pub asks_for_answer: bool,
+    /// Payload bytes; 0 of a first fragment, which does not tell.
+    pub payload: u32,
+    /// Word of the AETH, or DMA length of the RETH, where there is one and it was captured.
+    pub extended: Extended,
+    /// UDP source port.
+    pub source_port: u16,
+    /// Coarse time, wrapping.
+    pub jiffies: u16,
 }
 
 /// Gives the cold part that belongs to a slot. Called at most once for a packet, and seldom.
@@ -46,6 +57,9 @@ impl Observation {
             wire_bytes: packet.wire_bytes,
             excess_overhead: RunClass::excess_overhead(packet),
             psn: packet.bth.psn(),
+            kind: SequenceKind::of_opcode(packet.bth.opcode()),
+            asks_for_answer: packet.bth.ack_req(),
+            extended: packet.extended,
             vlan: packet.vlans.outer_word(),
             payload: if packet.is_first_fragment { 0 } else { packet.payload_bytes },
             source_port: packet.source_port,
@@ -57,20 +71,25 @@ impl Observation {
             jiffies,
         }
     }
+
+    /// Whether it is a NAK or an RNR NAK.
+    #[inline(always)]
+    pub const fn is_nak(&self) -> bool {
+        self.nak != NO_NAK
+    }
 }
 
-/// Counts one packet in `slot`, whose lock the caller holds and whose word was `lock`.
+/// Counts one packet in `slot`, whose lock the caller holds; the PSN state in the lock's word is left to
+/// the PSN engine.
 ///
-/// Returns the word that releases the lock. Two records that saw the same packets are equal, whatever
-/// held them: a kernel map or a capture reader.
+/// Two records that saw the same packets are equal, whatever held them: a kernel map or a capture reader.
 #[inline(always)]
 pub fn account<'a, K: FlowKey>(
     slot: &mut FlowSlot<K>,
-    lock: SlotLock,
     seen: &Observation,
     marking: &MarkingPolicy,
     cold: impl ColdAccess<'a>,
-) -> SlotLock {
+) {
     let is_new_run = slot.run_class() != seen.class;
     let is_new_port = slot.source_port() != seen.source_port;
     let is_rare = is_new_run || is_new_port || seen.nak != NO_NAK || seen.excess_overhead != 0;
@@ -81,7 +100,6 @@ pub fn account<'a, K: FlowKey>(
     slot.bytes_and_class = bytes << RunClass::BITS | seen.class.bits() as u64;
     slot.packets = slot.packets.wrapping_add(1);
     slot.port_and_time = seen.source_port as u32 | (seen.jiffies as u32) << 16;
-    lock.after(seen.psn)
 }
 
 #[inline(always)]

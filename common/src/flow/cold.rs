@@ -59,7 +59,8 @@ pub struct FlowCold {
     pub largest_payload: u16,
     /// Packets with an unexpected DSCP, or data packets that are not ECN-capable, or both.
     pub mismarked: u32,
-    /// Place of the record's [`crate::sequence::SequenceState`], plus 1; 0 while it has none.
+    /// Place of the record's [`crate::sequence::SequenceState`], plus 1, or
+    /// one of the values below.
     pub sequence: u32,
     /// Record of what answers these requests by ACK, or of the requests that these answer, plus 1; 0 when not known.
     pub peer: u32,
@@ -68,6 +69,11 @@ pub struct FlowCold {
 }
 
 impl FlowCold {
+    /// Value of [`Self::sequence`] of a record that has needed no side state.
+    pub const NO_SEQUENCE: u32 = 0;
+    /// Value of [`Self::sequence`] of a record that needed side state when there was none left.
+    pub const SEQUENCE_REFUSED: u32 = u32::MAX;
+
     /// Books the packets of a run that went to `dest_qp`.
     #[inline(always)]
     pub fn book(&mut self, run: Run, dest_qp: u32, marking: &MarkingPolicy) {
@@ -110,7 +116,13 @@ impl FlowCold {
     /// Path MTU in bytes, learnt from First and Middle packets; 0 while not known.
     #[inline(always)]
     pub const fn path_mtu(&self) -> u32 {
-        match self.first_and_codes >> MTU_SHIFT {
+        Self::path_mtu_of(self.first_and_codes)
+    }
+
+    /// [`Self::path_mtu`] of a record with this [`Self::first_and_codes`].
+    #[inline(always)]
+    pub const fn path_mtu_of(first_and_codes: u32) -> u32 {
+        match first_and_codes >> MTU_SHIFT {
             0 => 0,
             code => HALF_OF_SMALLEST_MTU << code,
         }

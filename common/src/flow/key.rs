@@ -1,5 +1,6 @@
 //! Identity of a flow record.
 
+use super::RecordPlace;
 use crate::wire::{
     AddressFamily, Addresses, Opcode, OpcodeKind, PacketRead, RocePacket, RoceVersion, Transport,
 };
@@ -96,6 +97,9 @@ pub trait FlowKey: Copy + PartialEq {
     #[must_use]
     fn at_tap(self, tap: u8) -> Self;
 
+    /// Slot `index` of the table for such keys.
+    fn place(index: u32) -> RecordPlace;
+
     /// Destination QP.
     #[inline(always)]
     fn dest_qp(&self) -> u32 {
@@ -116,6 +120,11 @@ impl FlowKey for NarrowKey {
     #[inline(always)]
     fn at_tap(self, tap: u8) -> Self {
         Self { tagged_qp: self.tagged_qp | (tap as u32) << 28, ..self }
+    }
+
+    #[inline(always)]
+    fn place(index: u32) -> RecordPlace {
+        RecordPlace::narrow(index)
     }
 
     #[inline(always)]
@@ -144,6 +153,11 @@ impl FlowKey for WideKey {
     #[inline(always)]
     fn at_tap(self, tap: u8) -> Self {
         Self { tagged_qp: self.tagged_qp | (tap as u32) << 28, ..self }
+    }
+
+    #[inline(always)]
+    fn place(index: u32) -> RecordPlace {
+        RecordPlace::wide(index)
     }
 
     #[inline(always)]
@@ -202,6 +216,12 @@ impl RecordTag {
             9 | 10 => PsnSpace::Acknowledge,
             _ => PsnSpace::Request,
         }
+    }
+
+    /// Whether the PSNs of its packets come in an order that tells what is missing.
+    pub const fn has_psn_order(self) -> bool {
+        !matches!(self.space(), PsnSpace::Acknowledge)
+            && matches!(self.transport(), Transport::Rc | Transport::Uc | Transport::Xrc)
     }
 
     /// The transport; opcodes that no standard defines are [`Transport::Manufacturer`].
@@ -300,6 +320,31 @@ impl WideKey {
             source_qp: packet.source_qp().unwrap_or(0) | version,
             reserved: 0,
         })
+    }
+}
+
+impl WideKey {
+    /// What the records of one connection's requests and their answers have in common: both ends in the
+    /// direction of the requests, interface and transport. No record has such a key.
+    #[must_use]
+    #[inline(always)]
+    pub fn connection(self) -> Self {
+        let tag = RecordTag((self.tagged_qp >> 24) as u8);
+        let is_request = matches!(tag.space(), PsnSpace::Request);
+        let (source, destination) = if is_request {
+            (self.source, self.destination)
+        } else {
+            (self.destination, self.source)
+        };
+        let is_xrc = matches!(tag.transport(), Transport::Xrc);
+        let tagged_qp = (tag.tap() as u32 >> 1) << 1 | is_xrc as u32;
+        Self {
+            source,
+            destination,
+            tagged_qp,
+            source_qp: self.source_qp & Self::ROCE_V1,
+            reserved: 0,
+        }
     }
 }
 

@@ -10,6 +10,7 @@ use crate::wire::{Nak, Syndrome};
 impl Sequence<'_> {
     /// Takes the answer to a packet of this space: `kind` is what the answer is, and `aeth` its
     /// [`crate::wire::Aeth::word`], 0 where there is none.
+    #[inline(always)]
     pub fn note_answer(&mut self, kind: SequenceKind, psn: Psn, aeth: u32, time_us: u32) {
         if aeth != 0 {
             self.state.acks.note_aeth(aeth);
@@ -29,6 +30,7 @@ impl Sequence<'_> {
     /// The peer has everything up to `psn`: it sent an ACK, or the response to that request.
     ///
     /// What is missing here, it got: the tap did not see it. Only what a NAK had named was lost.
+    #[inline(always)]
     pub fn note_ack(&mut self, psn: Psn, time_us: u32) {
         if !self.is_behind(psn) {
             return;
@@ -42,6 +44,7 @@ impl Sequence<'_> {
     }
 
     /// The peer got a packet out of order and waits for `psn`.
+    #[inline(always)]
     pub fn note_nak(&mut self, psn: Psn, time_us: u32) {
         self.note_ack(before(psn), time_us);
         self.ask_for(psn);
@@ -49,6 +52,7 @@ impl Sequence<'_> {
 
     /// The requests answered by an ACK or NAK with `psn` have no READ response with that PSN: for the
     /// record of the responses.
+    #[inline(always)]
     pub fn note_answered(&mut self, psn: Psn) {
         self.state.acks.acknowledged = psn.get() | VALID;
     }
@@ -60,6 +64,7 @@ impl Sequence<'_> {
     /// `is_answered` says that the responder had answered that READ or a later request, as
     /// [`super::AckState::acknowledged`] of the requests tells. Then, or in the middle of a READ, the
     /// responses that the tap did not see were there, and are lost.
+    #[inline(always)]
     pub fn note_asked_again(&mut self, psn: Psn, span: u32, is_answered: bool) {
         if !self.word.is_known() {
             return;
@@ -81,9 +86,9 @@ impl Sequence<'_> {
         self.note_trouble();
     }
 
-    /// The path MTU is known, so that it shows what the READs before took: for the record of the
-    /// requests, and only while [`Self::awaits_mtu`].
-    pub fn note_path_mtu(&mut self, path_mtu: u32) {
+    /// See [`Self::note_path_mtu`].
+    #[inline(always)]
+    pub(super) fn note_path_mtu_here(&mut self, path_mtu: u32) {
         let reads = self.state.acks.reads();
         let span = reads.span(path_mtu);
         if !self.awaits_mtu() || span == 0 {
@@ -113,6 +118,7 @@ impl Sequence<'_> {
 
     /// The tap lost packets since the word of this record was `since`: what is missing from then on, it
     /// may not have seen.
+    #[inline(always)]
     pub fn note_tap_loss(&mut self, since: SequenceWord) {
         let next = self.word.next();
         let back = next.distance_from(since.next());
@@ -135,6 +141,7 @@ impl Sequence<'_> {
     }
 
     /// The peer had no receive buffer for `psn`.
+    #[inline(always)]
     pub fn note_rnr(&mut self, psn: Psn, time_us: u32) {
         self.note_ack(before(psn), time_us);
         let totals = &mut self.state.totals;
@@ -151,8 +158,9 @@ impl Sequence<'_> {
         self.state.acks.start_timing(psn, time_us);
     }
 
-    /// The peer has everything up to `psn`.
-    fn arrived(&mut self, psn: Psn) {
+    /// See [`Self::arrived`].
+    #[inline(always)]
+    pub(super) fn arrived_here(&mut self, psn: Psn) {
         if !self.is_behind(psn) {
             return;
         }
@@ -176,6 +184,7 @@ impl Sequence<'_> {
     }
 
     /// The peer waits for `psn`.
+    #[inline(always)]
     fn ask_for(&mut self, psn: Psn) {
         // A responder that was not ready also calls the rest of the message out of order.
         let is_known_rnr = self.state.window.nak == psn.get() | VALID | RNR;
@@ -185,12 +194,14 @@ impl Sequence<'_> {
     }
 
     /// Whether `psn` was sent not long ago, as far as the tap saw.
+    #[inline(always)]
     fn is_behind(&self, psn: Psn) -> bool {
         let back = self.word.next().distance_from(psn);
         self.word.is_known() && back > 0 && back.unsigned_abs() <= MAX_REWIND
     }
 }
 
+#[inline(always)]
 pub(super) const fn before(psn: Psn) -> Psn {
     psn.plus(Psn::MAX.get())
 }

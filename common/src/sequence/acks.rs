@@ -30,40 +30,48 @@ pub struct AckState {
 
 impl AckState {
     /// Highest PSN acknowledged.
+    #[inline(always)]
     pub const fn acknowledged(&self) -> Option<Psn> {
         if self.acknowledged & VALID == 0 { None } else { Some(Psn::new(self.acknowledged)) }
     }
 
     /// Whether the peer answered `psn` or a later request.
+    #[inline(always)]
     pub const fn has_acknowledged(&self, psn: Psn) -> bool {
         self.acknowledged & VALID != 0 && !psn.is_after(Psn::new(self.acknowledged))
     }
 
     /// Message sequence number of the last AETH, 24 bits.
+    #[inline(always)]
     pub const fn msn(&self) -> u32 {
         self.aeth & 0x00ff_ffff
     }
 
     /// Credit code of the last ACK, five bits; 31 where credits are not used.
+    #[inline(always)]
     pub const fn credits(&self) -> u8 {
         (self.aeth >> 24) as u8 & 0x1f
     }
 
     /// Tries of the oldest PSN that was sent again, while it is not acknowledged.
+    #[inline(always)]
     pub const fn ladder(&self) -> Option<RetryLadder> {
         self.ladder.ladder()
     }
 
     /// The latest rewind of the sender.
+    #[inline(always)]
     pub const fn episode(&self) -> Option<RewindEpisode> {
         self.ladder.episode()
     }
 
+    #[inline(always)]
     pub(super) const fn rewinds(&mut self) -> &mut Ladder {
         &mut self.ladder
     }
 
     /// More packets of the latest rewind.
+    #[inline(always)]
     pub(super) const fn count_rewound(&mut self, kind: SequenceKind, count: u32) {
         if !kind.is_response() {
             self.ladder.count_packets(count);
@@ -71,6 +79,7 @@ impl AckState {
     }
 
     /// Whether `from <= acknowledged < to`.
+    #[inline(always)]
     pub(super) const fn acknowledged_within(&self, from: Psn, to: Psn) -> bool {
         let acknowledged = Psn::new(self.acknowledged);
         self.acknowledged & VALID != 0
@@ -79,20 +88,31 @@ impl AckState {
     }
 
     /// How far behind what was acknowledged `psn` is; 0 when it is not, or that is not known.
+    #[inline(always)]
     pub(super) const fn acknowledged_beyond(&self, psn: Psn) -> u32 {
         let beyond = Psn::new(self.acknowledged).distance_from(psn);
         if self.acknowledged & VALID == 0 || beyond < 0 { 0 } else { beyond.cast_unsigned() }
     }
 
     /// NAKs have no credit code.
+    #[inline(always)]
     pub(super) const fn note_aeth(&mut self, aeth: u32) {
         let is_ack = aeth & 0x6000_0000 == 0;
         let credits = if is_ack { aeth } else { self.aeth } & 0x1f00_0000;
         self.aeth = aeth & 0x00ff_ffff | credits;
     }
 
+    /// The answers that were not told one by one have come up to `psn`.
+    #[inline(always)]
+    pub(super) const fn reach(&mut self, psn: Psn) {
+        if self.acknowledged & VALID == 0 || psn.is_after(Psn::new(self.acknowledged)) {
+            self.acknowledged = psn.get() | VALID;
+        }
+    }
+
     /// The peer has everything up to `psn`. Of the first such answer, nobody knows how many PSNs it is
     /// for: it counts as one.
+    #[inline(always)]
     pub(super) const fn acknowledge(&mut self, psn: Psn) {
         let before = self.acknowledged;
         let moved = if before & VALID == 0 { 1 } else { psn.distance_from(Psn::new(before)) };
@@ -104,13 +124,21 @@ impl AckState {
         self.ladder.acknowledge(psn);
     }
 
+    #[inline(always)]
     pub(super) const fn restart(&mut self) {
         self.acknowledged = 0;
         self.pending = Pending::NONE;
         self.ladder.restart();
     }
 
+    /// Of requests, whether the answer to a packet is being timed.
+    #[inline(always)]
+    pub(super) const fn is_timing(&self) -> bool {
+        self.pending.is_timing()
+    }
+
     /// Times the answer to `psn`, unless another one is being timed.
+    #[inline(always)]
     pub(super) const fn start_timing(&mut self, psn: Psn, time_us: u32) {
         let (timed, _) = self.pending.timed();
         if timed & VALID == 0 {
@@ -119,6 +147,7 @@ impl AckState {
     }
 
     /// Ends the timing when `psn` covers what is timed: microseconds since, and whether it does.
+    #[inline(always)]
     pub(super) const fn stop_timing(&mut self, psn: Psn, time_us: u32) -> (u32, bool) {
         let (timed, since) = self.pending.timed();
         let is_covered = timed & VALID != 0 && !Psn::new(timed).is_after(psn);
@@ -129,6 +158,7 @@ impl AckState {
     }
 
     /// Packets from `psn` on are sent again: nobody can tell which one an answer is for (Karn).
+    #[inline(always)]
     pub(super) const fn void_timing(&mut self, psn: Psn) {
         let (timed, _) = self.pending.timed();
         if !psn.is_after(Psn::new(timed)) {
@@ -136,21 +166,25 @@ impl AckState {
         }
     }
 
+    #[inline(always)]
     pub(super) const fn reads(&self) -> Reads {
         self.pending.reads()
     }
 
+    #[inline(always)]
     pub(super) const fn set_reads(&mut self, reads: Reads) {
         self.pending.set_reads(reads);
     }
 
     /// Responses did not come that are for READs or for requests without one.
+    #[inline(always)]
     pub(super) fn skip(&mut self, next: Psn, from: u32, to: u32) {
         let skipped = self.pending.skipped(next).or(Bits::between(from, to));
         self.pending.set_skipped(next, skipped);
     }
 
     /// A response came after all, or is known to have been there. Returns whether it had been skipped.
+    #[inline(always)]
     pub(super) fn take_skipped(&mut self, next: Psn, from: u32, to: u32) -> u32 {
         let skipped = self.pending.skipped(next);
         let found = skipped.and(Bits::between(from, to));

@@ -8,8 +8,9 @@ use super::{MIN_TIMEOUT, PacketClass, RewindCause, Sequence, SequenceKind, Seque
 use crate::psn::Psn;
 
 impl Sequence<'_> {
-    /// Takes a packet whose PSN is `back` before the next one.
-    pub(super) fn behind(&mut self, packet: &SequencePacket, back: u32) -> PacketClass {
+    /// See [`Self::behind`].
+    #[inline(always)]
+    pub(super) fn behind_here(&mut self, packet: &SequencePacket, back: u32) -> PacketClass {
         let first = self.state.totals.first;
         let psn = packet.psn;
         if first & VALID != 0 && Psn::new(first).is_after(psn) {
@@ -39,6 +40,7 @@ impl Sequence<'_> {
         }
     }
 
+    #[inline(always)]
     fn unreliable(&mut self, packet: &SequencePacket, missing: u32, back: u32) -> PacketClass {
         if missing == 0 {
             return self.repeat(packet, 1);
@@ -49,6 +51,7 @@ impl Sequence<'_> {
         PacketClass::Reordered
     }
 
+    #[inline(always)]
     fn reliable(&mut self, packet: &SequencePacket, missing: u32, span: u32) -> PacketClass {
         let psn = packet.psn;
         let is_seen = missing == 0;
@@ -75,6 +78,7 @@ impl Sequence<'_> {
     }
 
     /// The tap had seen the packet. What came alone before was late by itself.
+    #[inline(always)]
     fn repeat(&mut self, packet: &SequencePacket, span: u32) -> PacketClass {
         let totals = &mut self.state.totals;
         totals.retransmitted = totals.retransmitted.wrapping_add(1);
@@ -87,6 +91,7 @@ impl Sequence<'_> {
     }
 
     /// Goes on with a rewind.
+    #[inline(always)]
     fn go_on(&mut self, packet: &SequencePacket, missing: u32, span: u32) {
         let end = packet.psn.plus(span);
         self.state.window.cursor = self.until(end);
@@ -98,6 +103,7 @@ impl Sequence<'_> {
     }
 
     /// A packet in a row with others of which nobody can tell yet what they are.
+    #[inline(always)]
     fn join(&mut self, packet: &SequencePacket, missing: u32, span: u32, is_echo: bool) {
         let window = &mut self.state.window;
         window.burst.end = packet.psn.plus(span).get();
@@ -115,6 +121,7 @@ impl Sequence<'_> {
     }
 
     /// The burst is a rewind: the tap had seen this packet, and it is no late original.
+    #[inline(always)]
     fn confirm(&mut self, packet: &SequencePacket) {
         let burst = self.state.window.burst;
         self.state.window.burst = Burst::NONE;
@@ -130,6 +137,7 @@ impl Sequence<'_> {
         self.state.acks.count_rewound(packet.kind, burst.len());
     }
 
+    #[inline(always)]
     fn cause_of(&self, burst: Burst) -> RewindCause {
         let nak = self.state.window.nak;
         if nak & VALID != 0 && burst.end().is_after(Psn::new(nak)) {
@@ -142,6 +150,7 @@ impl Sequence<'_> {
     }
 
     /// A packet that neither a rewind nor a burst goes on with.
+    #[inline(always)]
     fn begin(&mut self, packet: &SequencePacket, missing: u32, span: u32, is_echo: bool) {
         let nak = self.state.window.nak;
         let from = Psn::new(nak).distance_from(packet.psn);
@@ -173,6 +182,7 @@ impl Sequence<'_> {
         self.go_on(packet, missing, span);
     }
 
+    #[inline(always)]
     fn count_rewind(&mut self, start: Psn, cause: RewindCause, packet: &SequencePacket) {
         let totals = &mut self.state.totals;
         match cause {
@@ -194,6 +204,7 @@ impl Sequence<'_> {
     }
 
     /// The burst was late by itself; but what was asked for may have been sent again alone.
+    #[inline(always)]
     pub(super) fn close_burst(&mut self) {
         let burst = self.state.window.burst;
         if !burst.is_some() {
@@ -217,6 +228,7 @@ impl Sequence<'_> {
     }
 
     /// Cursor of a rewind that has come to `end`.
+    #[inline(always)]
     fn until(&self, end: Psn) -> u32 {
         if end.distance_from(self.word.next()) >= 0 { 0 } else { end.get() | VALID }
     }

@@ -25,40 +25,48 @@ impl Bits {
         Self([low as u32, (low >> 32) as u32, high as u32, (high >> 32) as u32])
     }
 
+    #[inline(always)]
     pub(super) const fn words(self) -> [u32; 4] {
         self.0
     }
 
+    #[inline(always)]
     pub(super) const fn from_words(words: [u32; 4]) -> Self {
         Self(words)
     }
 
+    #[inline(always)]
     pub(super) const fn is_empty(self) -> bool {
         let Self([a, b, c, d]) = self;
         a | b | c | d == 0
     }
 
+    #[inline(always)]
     pub(super) const fn count(self) -> u32 {
         let [low, high] = self.get();
         low.count_ones() + high.count_ones()
     }
 
+    #[inline(always)]
     pub(super) const fn and(self, other: Self) -> Self {
         let ([a, b], [c, d]) = (self.get(), other.get());
         Self::new([a & c, b & d])
     }
 
+    #[inline(always)]
     pub(super) const fn or(self, other: Self) -> Self {
         let ([a, b], [c, d]) = (self.get(), other.get());
         Self::new([a | c, b | d])
     }
 
+    #[inline(always)]
     pub(super) const fn without(self, other: Self) -> Self {
         let ([a, b], [c, d]) = (self.get(), other.get());
         Self::new([a & !c, b & !d])
     }
 
     /// The set when `next` has moved on by `count`.
+    #[inline(always)]
     pub(super) const fn moved(self, count: u32) -> Self {
         let [low, high] = self.get();
         Self::new(if count >= 128 {
@@ -82,11 +90,13 @@ impl Bits {
     }
 
     /// Those from `oldest` PSNs before the next one up to `latest` before it, which is at least 1.
+    #[inline(always)]
     pub(super) fn between(oldest: u32, latest: u32) -> Self {
         Self::below(oldest).without(Self::below(latest.saturating_sub(1)))
     }
 
     /// Index and length of the latest run; the length is 0 when there is none.
+    #[inline(always)]
     pub(super) const fn latest_run(self) -> (u32, u32) {
         let [low, high] = self.get();
         if low != 0 {
@@ -100,6 +110,7 @@ impl Bits {
     }
 
     /// Length of the run from bit `index`, below 128, to later ones.
+    #[inline(always)]
     pub(super) const fn run_from(self, index: u32) -> u32 {
         let [low, high] = self.get();
         if index < 64 {

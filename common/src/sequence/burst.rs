@@ -29,6 +29,7 @@ impl Burst {
     pub(super) const NONE: Self = Self { start: 0, end: 0, fills: 0, echoes: 0 };
 
     /// PSNs from `start` up to before `end`.
+    #[inline(always)]
     pub(super) const fn of(start: Psn, end: Psn, fills: u32, echoes: u32, flags: u32) -> Self {
         Self {
             start: start.get() | VALID | flags,
@@ -38,32 +39,39 @@ impl Burst {
         }
     }
 
+    #[inline(always)]
     pub(super) const fn is_some(&self) -> bool {
         self.start & VALID != 0
     }
 
+    #[inline(always)]
     pub(super) const fn has(&self, flag: u32) -> bool {
         self.start & flag != 0
     }
 
+    #[inline(always)]
     pub(super) const fn start(&self) -> Psn {
         Psn::new(self.start)
     }
 
+    #[inline(always)]
     pub(super) const fn end(&self) -> Psn {
         Psn::new(self.end)
     }
 
+    #[inline(always)]
     pub(super) const fn is_at(&self, psn: Psn) -> bool {
         self.is_some() && self.end().get() == psn.get()
     }
 
+    #[inline(always)]
     pub(super) const fn len(&self) -> u32 {
         self.end().distance_from(self.start()).cast_unsigned()
     }
 }
 
 /// `before` and `more`, saturating.
+#[inline(always)]
 pub(super) const fn add(before: u16, more: u32) -> u16 {
     let sum = before as u32 + more;
     if sum > u16::MAX as u32 { u16::MAX } else { sum as u16 }

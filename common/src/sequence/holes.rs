@@ -49,10 +49,12 @@ struct Run {
 }
 
 impl Run {
+    #[inline(always)]
     const fn end(self) -> Psn {
         self.start.plus(self.len)
     }
 
+    #[inline(always)]
     const fn contains(self, psn: Psn) -> bool {
         let from = psn.distance_from(self.start);
         from >= 0 && from.cast_unsigned() < self.len
@@ -83,6 +85,7 @@ impl Run {
 }
 
 impl Holes {
+    #[inline(always)]
     pub(super) const fn is_empty(&self) -> bool {
         let [older, newer] = self.far_len;
         self.near.is_empty() && older | newer == 0 && self.more.is_empty()
@@ -99,6 +102,7 @@ impl Holes {
     }
 
     /// Moves `next` on by `count` PSNs, of which none is missing so far.
+    #[inline(always)]
     pub(super) fn advance(&mut self, next: Psn, count: u32) {
         let leaving = if count < Bits::LEN { count } else { Bits::LEN };
         self.move_out(next, leaving);
@@ -107,6 +111,7 @@ impl Holes {
 
     /// The `len` PSNs from `start` on are missing: they are before `next`, and no older ones were added
     /// after them.
+    #[inline(always)]
     pub(super) fn add(&mut self, next: Psn, start: Psn, len: u32) {
         let oldest = next.distance_from(start).cast_unsigned();
         self.near = self.near.or(Bits::between(oldest, oldest - len + 1));
@@ -117,6 +122,7 @@ impl Holes {
     }
 
     /// Turns the oldest `leaving` of the set into runs.
+    #[inline(always)]
     fn move_out(&mut self, next: Psn, leaving: u32) {
         let rest = self.near.without(Bits::below(Bits::LEN - leaving));
         if rest.is_empty() {
@@ -136,6 +142,7 @@ impl Holes {
         self.add_far(before(next, newer + newer_len), newer_len);
     }
 
+    #[inline(always)]
     fn add_far(&mut self, start: Psn, len: u32) {
         let newer = self.newer();
         if newer.len != 0 && newer.end().get() == start.get() && newer.len + len <= MAX_GAP {
@@ -151,6 +158,7 @@ impl Holes {
         self.far_len[1] = len as u16;
     }
 
+    #[inline(always)]
     fn push_out(&mut self, run: Run) {
         if run.len != 0 {
             self.more.add(run.start, run.len, run.len);
@@ -159,6 +167,7 @@ impl Holes {
 
     /// Forgets the missing PSNs among the `span` from `start`, which are all before `next`.
     /// Says in `found` how many there were.
+    #[inline(always)]
     pub(super) fn take(&mut self, next: Psn, start: Psn, span: u32, found: &mut Found) {
         self.take_exactly(next, start, span, found);
         let rest = span.saturating_sub(found.get());
@@ -167,6 +176,7 @@ impl Holes {
         }
     }
 
+    #[inline(always)]
     fn take_exactly(&mut self, next: Psn, start: Psn, span: u32, found: &mut Found) {
         *found = Found(0);
         let oldest = next.distance_from(start).cast_unsigned();
@@ -189,6 +199,7 @@ impl Holes {
     }
 
     /// Forgets everything up to `last`. Says in `found` how many PSNs that were.
+    #[inline(always)]
     pub(super) fn take_through(&mut self, next: Psn, last: Psn, found: &mut Found) {
         // Nothing older than this is kept.
         let first = before(last, OLDEST - 1);
@@ -197,6 +208,7 @@ impl Holes {
     }
 
     /// Forgets everything from `first` on. Says in `found` how many PSNs that were.
+    #[inline(always)]
     pub(super) fn take_from(&mut self, next: Psn, first: Psn, found: &mut Found) {
         let span = next.distance_from(first).cast_unsigned();
         self.take_exactly(next, first, span, found);
@@ -204,6 +216,7 @@ impl Holes {
     }
 
     /// How many PSNs from `psn` to `last` are missing without a break.
+    #[inline(always)]
     pub(super) fn run_through(&self, next: Psn, psn: Psn, last: Psn) -> u32 {
         let through = last.distance_from(psn) + 1;
         let run = self.run_from(next, psn);
@@ -216,6 +229,7 @@ impl Holes {
         }
     }
 
+    #[inline(always)]
     fn run_from(&self, next: Psn, psn: Psn) -> u32 {
         let back = next.distance_from(psn).cast_unsigned();
         if back <= Bits::LEN {
@@ -232,11 +246,13 @@ impl Holes {
     }
 
     /// Adds PSNs that are missing somewhere among the `len` from `start` on.
+    #[inline(always)]
     pub(super) fn add_somewhere(&mut self, start: Psn, len: u32, count: u32) {
         self.more.add(start, len, count);
     }
 
     /// Forgets what is older than the latest 128, and returns how many PSNs that were.
+    #[inline(always)]
     pub(super) const fn take_far(&mut self) -> u32 {
         let [older, newer] = self.far_len;
         (self.far_start, self.far_len) = ([0; 2], [0; 2]);
@@ -244,6 +260,7 @@ impl Holes {
     }
 
     /// Forgets everything, and returns how many PSNs that were.
+    #[inline(always)]
     pub(super) const fn take_all(&mut self) -> u32 {
         let near = self.near.count();
         self.near = Bits::NONE;
@@ -251,6 +268,7 @@ impl Holes {
     }
 
     /// Gives up what is too old.
+    #[inline(always)]
     pub(super) fn age(&mut self, next: Psn) {
         if is_old(self.older(), next) {
             self.far_len[0] = 0;
@@ -267,11 +285,13 @@ impl Holes {
 /// More than the distance that anything kept has from the next PSN.
 const OLDEST: u32 = 1 << 22;
 
+#[inline(always)]
 const fn is_old(run: Run, next: Psn) -> bool {
     let back = next.distance_from(run.end());
     back < 0 || back.cast_unsigned() >= MAX_GAP
 }
 
+#[inline(always)]
 const fn before(psn: Psn, count: u32) -> Psn {
     psn.plus(0u32.wrapping_sub(count))
 }

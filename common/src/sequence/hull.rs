@@ -18,26 +18,31 @@ pub(super) struct Hull {
 impl Hull {
     const NONE: Self = Self { start: 0, len: 0, count: 0 };
 
+    #[inline(always)]
     pub(super) const fn count(self) -> u32 {
         self.count as u32
     }
 
+    #[inline(always)]
     pub(super) const fn is_empty(self) -> bool {
         self.count == 0
     }
 
+    #[inline(always)]
     pub(super) const fn contains(self, psn: Psn) -> bool {
         let from = psn.distance_from(Psn::new(self.start));
         self.count != 0 && from >= 0 && from < self.len as i32
     }
 
     /// The PSN after the range.
+    #[inline(always)]
     const fn end(self) -> Psn {
         Psn::new(self.start).plus(self.len as u32)
     }
 
     /// Adds `count` of the `len` PSNs from `start` on. Returns what it had to give up for that: a range
     /// is no longer than 65,535 PSNs.
+    #[inline(always)]
     pub(super) const fn add(&mut self, start: Psn, len: u32, count: u32) -> u32 {
         let mut given_up = 0;
         if self.count != 0 {
@@ -60,6 +65,7 @@ impl Hull {
     }
 
     /// Takes up to `count` out, and returns how many.
+    #[inline(always)]
     pub(super) const fn take(&mut self, count: u32) -> u32 {
         let taken = if count > self.count as u32 { self.count as u32 } else { count };
         self.count -= taken as u16;
@@ -67,20 +73,24 @@ impl Hull {
     }
 
     /// Takes up to `count` out if `psn` is in the range, and returns how many.
+    #[inline(always)]
     pub(super) const fn take_at(&mut self, psn: Psn, count: u32) -> u32 {
         if self.contains(psn) { self.take(count) } else { 0 }
     }
 
     /// Takes all out if none is after `last`.
+    #[inline(always)]
     pub(super) const fn take_through(&mut self, last: Psn) -> u32 {
         if self.end().is_after(last.plus(1)) { 0 } else { self.take_all() }
     }
 
     /// Takes all out if none is before `first`.
+    #[inline(always)]
     pub(super) const fn take_from(&mut self, first: Psn) -> u32 {
         if first.is_after(Psn::new(self.start)) { 0 } else { self.take_all() }
     }
 
+    #[inline(always)]
     pub(super) const fn take_all(&mut self) -> u32 {
         let all = self.count as u32;
         *self = Self::NONE;
@@ -88,6 +98,7 @@ impl Hull {
     }
 
     /// Whether all of it is `distance` PSNs or more before `next`.
+    #[inline(always)]
     pub(super) const fn is_older(self, next: Psn, distance: u32) -> bool {
         let back = next.distance_from(self.end());
         self.count != 0 && (back < 0 || back.cast_unsigned() >= distance)

@@ -68,6 +68,7 @@ const ABOVE: u32 = 25;
 const MOST_TRIES: u32 = 127;
 
 impl Ladder {
+    #[inline(always)]
     pub(super) const fn ladder(&self) -> Option<RetryLadder> {
         if self.psn_and_tries & VALID == 0 {
             return None;
@@ -81,6 +82,7 @@ impl Ladder {
         })
     }
 
+    #[inline(always)]
     pub(super) const fn episode(&self) -> Option<RewindEpisode> {
         if self.episode_start & VALID == 0 {
             return None;
@@ -101,6 +103,7 @@ impl Ladder {
     }
 
     /// The sender went back to `start` after a silence of `idle` microseconds.
+    #[inline(always)]
     pub(super) const fn rewind(&mut self, start: Psn, cause: RewindCause, time_us: u32, idle: u32) {
         self.episode_start = start.get() | VALID | (cause as u32) << ABOVE;
         self.episode_us = time_us;
@@ -124,17 +127,20 @@ impl Ladder {
         }
     }
 
+    #[inline(always)]
     pub(super) const fn count_packets(&mut self, count: u32) {
         self.episode_packets = super::burst::add(self.episode_packets, count);
     }
 
     /// Everything up to `psn` arrived.
+    #[inline(always)]
     pub(super) const fn acknowledge(&mut self, psn: Psn) {
         if !Psn::new(self.psn_and_tries).is_after(psn) {
             self.psn_and_tries = 0;
         }
     }
 
+    #[inline(always)]
     pub(super) const fn restart(&mut self) {
         self.psn_and_tries = 0;
     }

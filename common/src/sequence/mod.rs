@@ -21,6 +21,7 @@ mod acknowledge;
 mod acks;
 mod behind;
 mod bits;
+mod border;
 mod burst;
 mod histogram;
 mod holes;
@@ -48,6 +49,8 @@ pub use word::SequenceWord;
 pub const MAX_GAP: u32 = (1 << 16) - 1;
 /// Larger steps back than this are a new sequence, not a retransmission.
 pub const MAX_REWIND: u32 = 1 << 20;
+/// PSNs behind the next one that an answer may be for.
+pub const MAX_OUTSTANDING: i32 = 1 << 12;
 /// After this many microseconds of silence, a PSN ahead of its turn is a new start.
 pub const IDLE: u32 = 2_000_000;
 /// And so is one this far behind its turn, if it starts a message.

@@ -36,7 +36,28 @@ impl Sequence<'_> {
         class
     }
 
+    /// Starts with fresh side state in the middle of a sequence that began with `first`, `packets` ago.
+    #[inline(always)]
+    pub const fn adopt(&mut self, first: Psn, packets: u32) {
+        if packets < MAX_REWIND {
+            self.state.totals.first = first.get() | VALID;
+        }
+    }
+
+    /// Of requests, whether anything waits for what the other direction says.
+    #[inline(always)]
+    pub const fn wants_answers(&self) -> bool {
+        self.word.has(SequenceWord::TROUBLED) || self.state.acks.is_timing()
+    }
+
+    /// Of requests, catches up with answers up to `psn` that it was not told of.
+    #[inline(always)]
+    pub const fn catch_up(&mut self, psn: Psn) {
+        self.state.acks.reach(psn);
+    }
+
     /// Decides what waits for a late packet: nothing comes any more.
+    #[inline(always)]
     pub fn settle(&mut self) {
         self.close_burst();
         self.state.window.settle(&mut self.state.totals);
@@ -45,6 +66,7 @@ impl Sequence<'_> {
 
     /// Decides what has waited long enough for a late packet, at the time of `time_us`. Packets do that,
     /// too: this is for whoever looks at the state of a sequence that has stopped, or at a copy of it.
+    #[inline(always)]
     pub fn settle_due(&mut self, time_us: u32) {
         if self.state.window.is_due(time_us) {
             self.settle();
@@ -52,6 +74,7 @@ impl Sequence<'_> {
     }
 
     /// Forgets the sequence, but no counter: the QP starts anew.
+    #[inline(always)]
     pub fn restart(&mut self) {
         self.close_burst();
         self.state.window.settle(&mut self.state.totals);
@@ -61,6 +84,7 @@ impl Sequence<'_> {
         self.state.acks.restart();
     }
 
+    #[inline(always)]
     fn out_of_order(&mut self, packet: &SequencePacket) -> PacketClass {
         if !self.word.is_known() {
             return self.learn(packet);
@@ -78,6 +102,7 @@ impl Sequence<'_> {
     }
 
     /// Whether the packet is so far off that its PSN says nothing about the ones before.
+    #[inline(always)]
     fn is_new_sequence(&self, packet: &SequencePacket, ahead: i32) -> bool {
         let distance = ahead.unsigned_abs();
         if ahead >= 0 {
@@ -95,7 +120,8 @@ impl Sequence<'_> {
         packet.idle > IDLE || is_request && beyond > MIN_RESTART
     }
 
-    fn learn(&mut self, packet: &SequencePacket) -> PacketClass {
+    #[inline(always)]
+    pub(super) fn learn_here(&mut self, packet: &SequencePacket) -> PacketClass {
         self.restart();
         self.state.totals.first = packet.psn.get() | VALID;
         self.start_read(packet);
@@ -103,7 +129,8 @@ impl Sequence<'_> {
         PacketClass::InOrder
     }
 
-    fn ahead(&mut self, packet: &SequencePacket, ahead: u32) -> PacketClass {
+    #[inline(always)]
+    pub(super) fn ahead_here(&mut self, packet: &SequencePacket, ahead: u32) -> PacketClass {
         self.close_burst();
         self.state.window.cursor = 0;
         let missing = self.skip(packet, ahead);
@@ -124,6 +151,7 @@ impl Sequence<'_> {
 
     /// Moves over `ahead` PSNs that did not come and those of the packet, and returns how many of the first
     /// are missing.
+    #[inline(always)]
     fn skip(&mut self, packet: &SequencePacket, ahead: u32) -> u32 {
         let next = self.word.next();
         let after = packet.psn.plus(taken(packet));
@@ -174,6 +202,7 @@ impl Sequence<'_> {
     }
 
     /// Brings the word up to date with the side state.
+    #[inline(always)]
     pub(super) fn note_trouble(&mut self) {
         let next = self.word.next();
         let totals = &mut self.state.totals;

@@ -70,6 +70,22 @@ pub enum PacketClass {
     NotTracked,
 }
 
+impl PacketClass {
+    /// The class with this discriminant.
+    #[inline(always)]
+    pub(super) const fn of_code(code: u32) -> Self {
+        match code {
+            0 => Self::InOrder,
+            1 => Self::GapOpener,
+            2 => Self::Fill,
+            3 => Self::Reordered,
+            4 => Self::Retransmission,
+            5 => Self::TapDuplicate,
+            _ => Self::NotTracked,
+        }
+    }
+}
+
 /// A table keeps the kernel path free of branches.
 static KINDS: [SequenceKind; 256] = kinds_table();
 
@@ -114,6 +130,7 @@ impl SequenceKind {
         !matches!(self, Self::Acknowledge | Self::Untracked)
     }
 
+    #[inline(always)]
     pub(super) const fn starts_message(self) -> bool {
         matches!(self, Self::Start | Self::Read | Self::UnreliableStart | Self::ResponseFirst)
     }
@@ -125,15 +142,18 @@ impl SequenceKind {
     }
 
     /// Whether a READ response with the next PSN must follow.
+    #[inline(always)]
     pub(super) const fn opens_response(self) -> bool {
         matches!(self, Self::ResponseFirst | Self::ResponseMiddle)
     }
 
     /// Whether a READ response must be before it.
+    #[inline(always)]
     pub(super) const fn continues_response(self) -> bool {
         matches!(self, Self::ResponseMiddle | Self::ResponseLast)
     }
 
+    #[inline(always)]
     pub(super) const fn is_unreliable(self) -> bool {
         matches!(self, Self::UnreliableStart | Self::UnreliableMore)
     }
@@ -154,6 +174,7 @@ const fn kinds_table() -> [SequenceKind; 256] {
 ///
 /// `largest_payload` is the largest payload seen between the two QPs: a READ no longer takes one PSN,
 /// whatever the path MTU. Source: Linux `rxe_requester` (`update_wqe_psn`).
+#[inline(always)]
 pub const fn read_span(dma_len: u32, path_mtu: u32, largest_payload: u32) -> u32 {
     const SMALLEST_MTU: u32 = 256;
     if dma_len <= SMALLEST_MTU || dma_len <= largest_payload {

@@ -29,25 +29,35 @@ impl Pending {
     pub(super) const NONE: Self = Self([0; 5]);
 
     /// PSN that is timed, with [`VALID`], and when it was seen.
+    #[inline(always)]
     pub(super) const fn timed(&self) -> (u32, u32) {
         (self.0[0], self.0[1])
     }
 
+    #[inline(always)]
+    pub(super) const fn is_timing(&self) -> bool {
+        self.0[0] & VALID != 0
+    }
+
+    #[inline(always)]
     pub(super) const fn set_timed(&mut self, psn: u32, time_us: u32) {
         (self.0[0], self.0[1]) = (psn, time_us);
     }
 
+    #[inline(always)]
     pub(super) const fn reads(&self) -> Reads {
         let Self([_, _, start, dma_len, sums]) = *self;
         Reads { start, dma_len, count: (sums >> 16) as u16, advance: sums as u16 }
     }
 
+    #[inline(always)]
     pub(super) const fn set_reads(&mut self, reads: Reads) {
         let sums = (reads.count as u32) << 16 | reads.advance as u32;
         (self.0[2], self.0[3], self.0[4]) = (reads.start, reads.dma_len, sums);
     }
 
     /// PSNs that did not come, as seen from `next`.
+    #[inline(always)]
     pub(super) fn skipped(&self, next: Psn) -> Bits {
         let Self([a, b, c, d, base]) = *self;
         let moved = next.distance_from(Psn::new(base));
@@ -58,6 +68,7 @@ impl Pending {
         Bits::from_words([a, b, c, d]).moved(moved.cast_unsigned())
     }
 
+    #[inline(always)]
     pub(super) const fn set_skipped(&mut self, next: Psn, skipped: Bits) {
         let [a, b, c, d] = skipped.words();
         self.0 = [a, b, c, d, next.get() | VALID];
@@ -69,6 +80,7 @@ impl Reads {
 
     /// Another READ, or the first one. Those of another length are given up: their PSNs are not missing.
     /// So is one whose length nobody knows, which is 0 here.
+    #[inline(always)]
     pub(super) const fn with(self, psn: Psn, dma_len: u32) -> Self {
         if dma_len == 0 {
             return Self::NONE;
@@ -80,6 +92,7 @@ impl Reads {
     }
 
     /// The request after the last READ came `advance` PSNs after it.
+    #[inline(always)]
     pub(super) const fn followed(self, advance: u32) -> Self {
         if self.start & VALID == 0 {
             return self;
@@ -91,20 +104,24 @@ impl Reads {
         Self { count: self.count + 1, advance: advance as u16, ..self }
     }
 
+    #[inline(always)]
     pub(super) const fn start(self) -> Psn {
         Psn::new(self.start)
     }
 
+    #[inline(always)]
     pub(super) const fn is_some(self) -> bool {
         self.start & VALID != 0
     }
 
     /// PSNs that each took.
+    #[inline(always)]
     pub(super) const fn span(self, path_mtu: u32) -> u32 {
         read_span(self.dma_len, path_mtu, 0)
     }
 
     /// PSNs that were missing between them.
+    #[inline(always)]
     pub(super) const fn missing(self, path_mtu: u32) -> u32 {
         (self.advance as u32).saturating_sub(self.span(path_mtu).saturating_mul(self.count as u32))
     }

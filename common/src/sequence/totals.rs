@@ -35,16 +35,19 @@ pub(super) const VALID: u32 = 1 << 24;
 
 impl SequenceTotals {
     /// Missing PSNs that are not decided.
+    #[inline(always)]
     pub const fn open(&self) -> u32 {
         self.missing.wrapping_sub(self.lost).wrapping_sub(self.unseen).wrapping_sub(self.reordered)
     }
 
     /// Rewinds of the sender, whatever made it do so.
+    #[inline(always)]
     pub const fn rewinds(&self) -> u32 {
         self.go_back_n_episodes.wrapping_add(self.timeouts)
     }
 
     /// `count` missing PSNs were sent again.
+    #[inline(always)]
     pub(super) const fn recover(&mut self, count: u32) {
         self.lost = self.lost.wrapping_add(count);
         self.recovered = self.recovered.wrapping_add(count);

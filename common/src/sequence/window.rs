@@ -34,6 +34,7 @@ pub(super) const RNR: u32 = 1 << 25;
 pub(super) const UNRELIABLE: u32 = 1 << 26;
 
 impl Window {
+    #[inline(always)]
     pub(super) const fn is_calm(&self) -> bool {
         self.holes.is_empty()
             && self.run.is_empty()
@@ -42,30 +43,36 @@ impl Window {
     }
 
     /// Whether this is UC, and something was missing.
+    #[inline(always)]
     pub(super) const fn is_unreliable(&self) -> bool {
         self.nak & UNRELIABLE != 0
     }
 
     /// The NAK of a sequence error, if one is not answered: its PSN with [`VALID`], or 0.
+    #[inline(always)]
     pub(super) const fn sequence_nak(&self) -> u32 {
         if self.nak & RNR == 0 { self.nak } else { 0 }
     }
 
+    #[inline(always)]
     pub(super) const fn touch(&mut self, time_us: u32) {
         self.time = coarse(time_us);
     }
 
     /// Adds PSNs that a rewind filled.
+    #[inline(always)]
     pub(super) fn add_run(&mut self, burst: Burst, totals: &mut SequenceTotals) {
         totals.recover(self.run.add(burst.start(), burst.len(), burst.fills.into()));
     }
 
     /// Adds PSNs that came alone when they were asked for.
+    #[inline(always)]
     pub(super) fn add_alone(&mut self, burst: Burst, totals: &mut SequenceTotals) {
         totals.recover(self.alone.add(burst.start(), burst.len(), burst.fills.into()));
     }
 
     /// Decides what has waited for a late packet longer than the grace time.
+    #[inline(always)]
     pub(super) fn settle_due(&mut self, time_us: u32, totals: &mut SequenceTotals) {
         if self.is_due(time_us) {
             self.settle(totals);
@@ -73,11 +80,13 @@ impl Window {
     }
 
     /// Whether the grace time is over.
+    #[inline(always)]
     pub(super) const fn is_due(&self, time_us: u32) -> bool {
         coarse(time_us).wrapping_sub(self.time) >= GRACE
     }
 
     /// Decides what waits for a late packet.
+    #[inline(always)]
     pub(super) fn settle(&mut self, totals: &mut SequenceTotals) {
         let filled = self.run.take_all() + self.alone.take_all();
         totals.recover(filled);
@@ -88,6 +97,7 @@ impl Window {
 }
 
 /// Units of 1,024 microseconds.
+#[inline(always)]
 const fn coarse(time_us: u32) -> u16 {
     (time_us >> 10) as u16
 }

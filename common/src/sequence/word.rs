@@ -1,6 +1,6 @@
 //! The word that every packet changes.
 
-use super::{MAX_REWIND, SequenceKind};
+use super::{MAX_OUTSTANDING, MAX_REWIND, SequenceKind};
 use crate::psn::Psn;
 
 /// State that every packet changes.
@@ -52,6 +52,62 @@ impl SequenceWord {
         self.0 & (Self::KNOWN | Self::TROUBLED | Self::UNCERTAIN) == Self::KNOWN
     }
 
+    /// The word of a slot that somebody is at; nothing here sets this bit.
+    pub const LOCKED: u32 = 1 << 31;
+
+    /// Whether the slot with this word is locked.
+    #[inline(always)]
+    pub const fn is_locked(self) -> bool {
+        self.has(Self::LOCKED)
+    }
+
+    /// The PSN before the one that is due, when a packet was seen: the highest, in serial order.
+    #[inline(always)]
+    pub const fn last(self) -> Option<Psn> {
+        if self.is_known() { Some(self.next().plus(Psn::MAX.get())) } else { None }
+    }
+
+    /// Whether the other direction wants to hear of every packet of this one.
+    #[inline(always)]
+    pub const fn is_watched(self) -> bool {
+        self.has(Self::WATCHED)
+    }
+
+    /// The word when the other direction wants to hear of every packet, or no longer.
+    #[must_use]
+    #[inline(always)]
+    pub const fn watched(self, is_watched: bool) -> Self {
+        Self(if is_watched { self.0 | Self::WATCHED } else { self.0 & !Self::WATCHED })
+    }
+
+    /// Whether a READ response has begun and not ended.
+    #[inline(always)]
+    pub const fn is_open_response(self) -> bool {
+        self.has(Self::OPEN)
+    }
+
+    /// Whether an answer with `psn` may be for one of these requests: sent not long ago, or due, for a
+    /// NAK may name that.
+    #[inline(always)]
+    pub const fn is_outstanding(self, psn: Psn) -> bool {
+        let back = self.next().distance_from(psn);
+        self.is_known() && back >= 0 && back <= MAX_OUTSTANDING
+    }
+
+    /// The word after the first packet of a record that has no side state.
+    #[must_use]
+    #[inline(always)]
+    pub const fn started(self, psn: Psn, span: u32, kind: SequenceKind) -> Self {
+        self.after(psn, span, kind).with_trouble(false)
+    }
+
+    /// Whether a packet is in order, and only the side state would have to age: what does not exist
+    /// need not, and [`Self::started`] is the word after it.
+    #[inline(always)]
+    pub const fn only_ages(self, psn: Psn, span: u32, kind: SequenceKind) -> bool {
+        Self(self.0 & !Self::BLOCK | Self::block(self.next())).is_due(psn, span, kind)
+    }
+
     /// Whether [`Self::after`] says everything of a packet that takes `span` PSNs, 0 when that is not
     /// known, so that the side state need not be touched.
     #[inline(always)]
@@ -94,6 +150,7 @@ impl SequenceWord {
     }
 
     /// The word when it turns out that another PSN is due.
+    #[inline(always)]
     pub(super) const fn moved_to(self, next: Psn) -> Self {
         Self(self.0 & !(Psn::MAX.get() | Self::UNCERTAIN | Self::OPEN) | next.get())
     }

@@ -147,6 +147,18 @@ impl Extended {
         Some(Self { word: u32::from_be_bytes(bytes), is_present: true })
     }
 
+    /// The word, 0 when it is not there.
+    #[inline(always)]
+    pub const fn word(self) -> u32 {
+        self.word
+    }
+
+    /// Whether the opcode has it and it was captured.
+    #[inline(always)]
+    pub const fn is_present(self) -> bool {
+        self.is_present
+    }
+
     #[inline(always)]
     const fn when(self, has_it: bool) -> bool {
         has_it && self.is_present

@@ -3,7 +3,7 @@
 //! The property tests, the regression inputs and the fuzz target run this same function.
 
 use roce_common::flow::{
-    FlowCold, FlowKey, FlowSlot, NarrowKey, Observation, RecordTag, SlotLock, WideKey, account,
+    FlowCold, FlowKey, FlowSlot, NarrowKey, Observation, RecordTag, WideKey, account,
 };
 use roce_common::marking::MarkingPolicy;
 use roce_common::tap::TapCounters;
@@ -117,8 +117,7 @@ fn account_twice<K: FlowKey>(key: K, packet: &RocePacket) {
     let policy = MarkingPolicy::DEFAULT;
     for tick in 0..2 {
         let seen = Observation::of(packet, tick);
-        let lock = SlotLock(slot.lock);
-        slot.lock = account(&mut slot, lock, &seen, &policy, &mut cold).0;
+        account(&mut slot, &seen, &policy, &mut cold);
     }
     cold.book(slot.open_run(&cold), key.dest_qp(), &policy);
     let wire = 2 * u64::from(packet.wire_bytes);

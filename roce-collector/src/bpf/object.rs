@@ -1,6 +1,6 @@
 //! Loading the eBPF object: sizes, settings, tables.
 
-use super::{DatapathError, FlowTable, SpillMap, TapTable};
+use super::{DatapathError, FlowTable, SequencePool, SpillMap, TapTable};
 use aya::maps::{Array, Map, MapData};
 use aya::{Ebpf, EbpfLoader};
 use roce_common::config::{allocated_slots, home_slots, setting};
@@ -9,6 +9,7 @@ use roce_common::marking::MarkingPolicy;
 use roce_common::tap::MAX_TAPS;
 use std::fmt;
 use std::hash::{BuildHasher, RandomState};
+use std::sync::Arc;
 
 /// The object that the build script put there.
 static OBJECT: &[u8] = aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), "/roce.bpf.o"));
@@ -17,6 +18,10 @@ static OBJECT: &[u8] = aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), "/ro
 const SPILL_ENTRIES: u32 = 8192;
 /// Wide flows for each narrow one: IPv6 fabrics of that size are rare, and their slots are large.
 const NARROW_PER_WIDE: u32 = 6;
+/// Flow records for each side state of the PSN engine, which few need at a time.
+const FLOWS_PER_SEQUENCE: u32 = 6;
+/// The same for each entry by which answers find their requests: one connection has two to four records.
+const FLOWS_PER_LINK: u32 = 8;
 
 /// What the datapath is made for.
 #[derive(Clone, Copy, Debug)]
@@ -86,11 +91,13 @@ impl Datapath {
         let narrow_homes = home_slots(options.max_flows);
         let wide_homes = home_slots(options.max_flows / NARROW_PER_WIDE);
         let (narrow_len, wide_len) = (allocated_slots(narrow_homes), allocated_slots(wide_homes));
+        let sequences = options.max_flows / FLOWS_PER_SEQUENCE;
         let taps = options.interfaces * 2;
 
         let seed = RandomState::new().hash_one(0_u8);
         let cpu_count = cpus as u32;
         let single = u32::from(options.interfaces == 1);
+        let jiffy = jiffy_us();
         let weak_order = u32::from(cfg!(not(target_arch = "x86_64")));
         let marking = marking_bytes(options.marking);
         let mut ebpf = EbpfLoader::new()
@@ -99,6 +106,9 @@ impl Datapath {
             .map_max_entries("WIDE_SLOTS", wide_len)
             .map_max_entries("WIDE_COLD", wide_len)
             .map_max_entries("SPILL", SPILL_ENTRIES)
+            .map_max_entries("SEQUENCES", sequences)
+            .map_max_entries("FREE_SEQUENCES", sequences)
+            .map_max_entries("LINKS", options.max_flows / FLOWS_PER_LINK)
             .map_max_entries("TAPS", taps * cpu_count)
             .override_global(setting::HASH_SEED, &seed, true)
             .override_global(setting::NARROW_LEN, &narrow_homes, true)
@@ -106,12 +116,17 @@ impl Datapath {
             .override_global(setting::CPUS, &cpu_count, true)
             .override_global(setting::SINGLE_INTERFACE, &single, true)
             .override_global(setting::WEAK_MEMORY_ORDER, &weak_order, true)
+            .override_global(setting::JIFFY_US, &jiffy, true)
             .override_global(setting::MARKING, &marking, true)
             .load(OBJECT)
             .map_err(DatapathError::Load)?;
 
-        let narrow = FlowTable::new(&ebpf, "NARROW_SLOTS", "NARROW_COLD", narrow_len as usize)?;
-        let wide = FlowTable::new(&ebpf, "WIDE_SLOTS", "WIDE_COLD", wide_len as usize)?;
+        let free = take_map(&mut ebpf, "FREE_SEQUENCES")?;
+        let pool = Arc::new(SequencePool::new(&ebpf, free, sequences)?);
+        let table = Arc::clone(&pool);
+        let narrow =
+            FlowTable::new(&ebpf, "NARROW_SLOTS", "NARROW_COLD", narrow_len as usize, table)?;
+        let wide = FlowTable::new(&ebpf, "WIDE_SLOTS", "WIDE_COLD", wide_len as usize, pool)?;
         let tap_table = TapTable::new(&ebpf, taps as usize, cpus)?;
         let spill = SpillMap::new(take_map(&mut ebpf, "SPILL")?, SPILL_ENTRIES as usize)?;
         let interfaces = Array::try_from(take_map(&mut ebpf, "INTERFACES")?)
@@ -133,6 +148,15 @@ impl Datapath {
 
 fn take_map(ebpf: &mut Ebpf, name: &'static str) -> Result<Map, DatapathError> {
     ebpf.take_map(name).ok_or(DatapathError::Missing(name))
+}
+
+/// Microseconds of a jiffy: the coarse clocks tick once in each.
+fn jiffy_us() -> u32 {
+    const AT_250_HZ: u32 = 4000;
+    match rustix::time::clock_getres(rustix::time::ClockId::MonotonicCoarse).tv_nsec {
+        0 => AT_250_HZ,
+        nanoseconds => (nanoseconds / 1000) as u32,
+    }
 }
 
 /// The policy as the kernel reads it.

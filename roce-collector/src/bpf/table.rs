@@ -1,11 +1,13 @@
 //! A flow table, read and emptied while the kernel writes to it.
 
-use super::DatapathError;
 use super::mapped::MappedArray;
+use super::{DatapathError, SequencePool};
 use aya::Ebpf;
-use roce_common::flow::{FlowCold, FlowKey, FlowSlot, SlotLock};
+use roce_common::flow::{FlowCold, FlowKey, FlowSlot, PsnSpace};
+use roce_common::sequence::{Sequence, SequenceState, SequenceWord};
 use std::hint::spin_loop;
 use std::ptr::addr_of_mut;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering, fence};
 
 /// Attempts to read one consistent state, or to take a lock. An update takes some ten nanoseconds.
@@ -19,6 +21,18 @@ const MAX_RECLAIMED: usize = 64;
 pub struct FlowTable<K> {
     slots: MappedArray<FlowSlot<K>>,
     cold: MappedArray<FlowCold>,
+    sequences: Arc<SequencePool>,
+}
+
+/// One consistent state of a record.
+#[derive(Clone, Copy, Debug)]
+pub struct RecordState<K> {
+    /// Its slot; the lock word is not locked.
+    pub slot: FlowSlot<K>,
+    /// Its cold part.
+    pub cold: FlowCold,
+    /// Its side state, if it has needed one.
+    pub sequence: Option<SequenceState>,
 }
 
 impl<K: FlowKey> FlowTable<K> {
@@ -27,10 +41,12 @@ impl<K: FlowKey> FlowTable<K> {
         slots: &'static str,
         cold: &'static str,
         len: usize,
+        sequences: Arc<SequencePool>,
     ) -> Result<Self, DatapathError> {
         Ok(Self {
             slots: MappedArray::new(ebpf, slots, len)?,
             cold: MappedArray::new(ebpf, cold, len)?,
+            sequences,
         })
     }
 
@@ -54,45 +70,98 @@ impl<K: FlowKey> FlowTable<K> {
     }
 
     /// One consistent state of a record; `None` past the end, or when it is updated too quickly.
-    pub fn read(&self, index: usize) -> Option<(FlowSlot<K>, FlowCold)> {
+    pub fn read(&self, index: usize) -> Option<RecordState<K>> {
         let cold = self.cold.pointer(index)?;
         for _ in 0..MAX_ATTEMPTS {
             let before = self.slot(index)?;
             fence(Ordering::Acquire);
             // SAFETY: as in `slot`; every bit pattern is a valid cold part.
             let cold = unsafe { cold.read_volatile() };
+            if cold.sequence != FlowCold::NO_SEQUENCE {
+                // What the other direction says changes a side state and no packet counter.
+                return self.read_locked(index);
+            }
             fence(Ordering::Acquire);
             let after = self.slot(index)?;
             // Every update counts a packet and holds the lock meanwhile; see `FlowSlot`.
-            if !SlotLock(before.lock).is_locked()
+            if !SequenceWord(before.lock).is_locked()
                 && before.lock == after.lock
                 && before.packets == after.packets
                 && before.bytes_and_class == after.bytes_and_class
                 && before.port_and_time == after.port_and_time
                 && before.key.is_same(&after.key)
             {
-                return Some((after, cold));
+                return Some(RecordState { slot: after, cold, sequence: None });
             }
             spin_loop();
         }
         None
     }
 
+    fn read_locked(&self, index: usize) -> Option<RecordState<K>> {
+        let guard = self.lock(index)?;
+        guard.record()
+    }
+
+    /// Lets the PSN engine work on a record that has side state, under the record's lock. `false` when it
+    /// has none, or the lock is not to be had.
+    pub fn with_sequence(&self, index: usize, engine: impl FnOnce(&mut Sequence<'_>)) -> bool {
+        let Some(mut guard) = self.lock(index) else { return false };
+        let Some(record) = guard.record() else { return false };
+        let (Some(mut state), mut word) = (record.sequence, SequenceWord(guard.before)) else {
+            return false;
+        };
+        engine(&mut Sequence { word: &mut word, state: &mut state });
+        self.sequences.write(record.cold.sequence, state);
+        guard.after = word.0;
+        true
+    }
+
+    /// Decides what waits for late packets in a record that no packet comes to any more.
+    pub fn settle(&self, index: usize) {
+        fn settle(sequence: &mut Sequence<'_>) {
+            sequence.settle();
+        }
+        self.with_sequence(index, settle);
+    }
+
+    /// Makes a record of requests and one of their answers, which are of `space`, known to each other.
+    pub fn link(&self, requests: usize, answers: usize, space: PsnSpace) {
+        // What a record keeps is the index of the other plus 1; no table has 2^32 slots.
+        let (to_requests, to_answers) = (requests as u32 + 1, answers as u32 + 1);
+        self.change_cold(answers, |cold| cold.peer = to_requests);
+        self.change_cold(requests, |cold| match space {
+            PsnSpace::Response => cold.responses = to_answers,
+            PsnSpace::Acknowledge | PsnSpace::Request => cold.peer = to_answers,
+        });
+    }
+
+    /// Changes a cold part under the record's lock; not at all when the lock is not to be had.
+    fn change_cold(&self, index: usize, change: impl FnOnce(&mut FlowCold)) {
+        let (Some(_guard), Some(cold)) = (self.lock(index), self.cold.pointer(index)) else {
+            return;
+        };
+        // SAFETY: the pointer is valid and aligned, and the lock is held.
+        let mut changed = unsafe { cold.read_volatile() };
+        change(&mut changed);
+        // SAFETY: as above.
+        unsafe { cold.write_volatile(changed) };
+    }
+
     /// Takes a record out of the table if it is still as `expected`; its last state.
-    pub fn evict(&self, index: usize, expected: &FlowSlot<K>) -> Option<(FlowSlot<K>, FlowCold)> {
+    pub fn evict(&self, index: usize, expected: &FlowSlot<K>) -> Option<RecordState<K>> {
         let mut guard = self.lock(index)?;
-        let slot = self.slot(index)?;
-        if !slot.key.is_same(&expected.key) || slot.packets != expected.packets {
+        let last = guard.record()?;
+        if !last.slot.key.is_same(&expected.key) || last.slot.packets != expected.packets {
             return None;
         }
         let cold = self.cold.pointer(index)?;
         // SAFETY: the lock is held, so the kernel does not touch the record.
-        let last = unsafe { cold.read_volatile() };
-        // SAFETY: as above.
         unsafe { cold.write_volatile(FlowCold::default()) };
+        self.sequences.release(last.cold.sequence);
         guard.vacate(K::REMOVED);
         self.reclaim(index);
-        Some((FlowSlot { lock: guard.before, ..slot }, last))
+        Some(last)
     }
 
     /// Turns removed slots before an empty one into empty ones: no search goes on behind them.
@@ -131,8 +200,8 @@ impl<K: FlowKey> FlowTable<K> {
         // change it by exchange, or store to it while they hold it.
         let lock = unsafe { AtomicU32::from_ptr(addr_of_mut!((*slot).lock)) };
         for _ in 0..MAX_ATTEMPTS {
-            let before = lock.swap(SlotLock::LOCKED, Ordering::AcqRel);
-            if !SlotLock(before).is_locked() {
+            let before = lock.swap(SequenceWord::LOCKED, Ordering::AcqRel);
+            if !SequenceWord(before).is_locked() {
                 return Some(Guard { table: self, index, lock, before, after: before });
             }
             spin_loop();
@@ -151,6 +220,15 @@ struct Guard<'a, K: FlowKey> {
 }
 
 impl<K: FlowKey> Guard<'_, K> {
+    /// The record as it is, which the lock keeps still.
+    fn record(&self) -> Option<RecordState<K>> {
+        let slot = FlowSlot { lock: self.before, ..self.table.slot(self.index)? };
+        let cold = self.table.cold.pointer(self.index)?;
+        // SAFETY: the pointer is valid and aligned, and the lock is held.
+        let cold = unsafe { cold.read_volatile() };
+        Some(RecordState { slot, cold, sequence: self.table.sequences.read(cold.sequence) })
+    }
+
     /// Empties the slot; `word` says whether searches go on behind it.
     fn vacate(&mut self, word: u32) {
         let Some(slot) = self.table.slots.pointer(self.index) else { return };

@@ -105,7 +105,7 @@ pub struct PsnReport {
     pub first: u32,
     /// Highest PSN seen, in serial order.
     pub last: u32,
-    /// What became of them; left out where nobody looked (kernel records), and for UD.
+    /// What became of them; left out for UD, and where the kernel had no room to look.
     #[serde(flatten)]
     pub sequence: Option<SequenceReport>,
 }
@@ -159,7 +159,7 @@ impl FlowReport {
             src: id.src,
             dst: id.dst,
             dst_qp: id.dst_qp,
-            src_qp: id.src_qp,
+            src_qp: id.src_qp.or(flow.records().find_map(|(_, totals)| totals.peer_qp)),
             version: Cow::Borrowed(match id.version {
                 RoceVersion::V1 => "v1",
                 RoceVersion::V2 => "v2",
@@ -234,23 +234,6 @@ impl FlowReport {
         match (self.psn.and_then(|psn| psn.sequence), self.response_psn) {
             (Some(requests), Some(responses)) => Some(requests.plus(&responses)),
             (requests, responses) => requests.or(responses),
-        }
-    }
-
-    /// Without what only the PSN engine knows: as kernel records give it.
-    #[must_use]
-    pub fn without_sequence(mut self) -> Self {
-        if let Some(psn) = &mut self.psn {
-            psn.sequence = None;
-        }
-        Self {
-            response_psn: None,
-            pmtu: None,
-            rtt_us: None,
-            go_back_psns: BTreeMap::new(),
-            reorder_psns: BTreeMap::new(),
-            retries: None,
-            ..self
         }
     }
 

@@ -1,8 +1,9 @@
 //! One consistent look at a record.
 
-use roce_common::flow::{FlowCold, FlowKey, FlowSlot, SlotLock};
+use roce_common::flow::{FlowCold, FlowKey, FlowSlot};
 use roce_common::marking::MarkingPolicy;
 use roce_common::psn::Psn;
+use roce_common::sequence::SequenceTotals;
 
 /// The counters of a record at one moment, with its open run booked. They wrap.
 ///
@@ -16,6 +17,8 @@ pub struct RecordSnapshot {
     pub(super) source_port: u16,
     pub(super) highest_psn: Option<Psn>,
     pub(super) cold: FlowCold,
+    /// Where the PSN engine works on the records themselves.
+    pub(super) sequence: Option<SequenceTotals>,
 }
 
 impl RecordSnapshot {
@@ -27,9 +30,16 @@ impl RecordSnapshot {
             packets: slot.packets,
             wire_bytes: slot.wire_bytes(),
             source_port: slot.source_port(),
-            highest_psn: SlotLock(slot.lock).highest_psn(),
+            highest_psn: slot.highest_psn(),
             cold: closed,
+            sequence: None,
         }
+    }
+
+    /// With what the PSN engine has counted in the record.
+    #[must_use]
+    pub fn with_sequence(self, totals: SequenceTotals) -> Self {
+        Self { sequence: Some(totals), ..self }
     }
 
     /// Whether no packet was counted between the two; so seldom wrong (2^32 packets) that it may save

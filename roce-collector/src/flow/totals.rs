@@ -59,6 +59,8 @@ pub struct RecordTotals {
     pub sequence: Option<SequenceReport>,
     /// Path MTU, where learnt.
     pub path_mtu: Option<u32>,
+    /// QP of the sender, where the kernel has found the record of the other direction.
+    pub peer_qp: Option<u32>,
 }
 
 impl RecordTotals {
@@ -66,7 +68,11 @@ impl RecordTotals {
     ///
     /// Between them, a record may count less than 2^32 packets and 2^32 bytes of headers.
     pub fn advance(&mut self, before: &RecordSnapshot, now: &RecordSnapshot) {
-        let RecordSnapshot { packets, wire_bytes, source_port, highest_psn, cold } = *now;
+        let RecordSnapshot { packets, wire_bytes, source_port, highest_psn, cold, sequence } = *now;
+        if let Some(sequence) = sequence {
+            let report = self.sequence.get_or_insert_default();
+            report.advance(&before.sequence.unwrap_or_default(), &sequence);
+        }
         let new_packets = packets.wrapping_sub(before.packets);
         if new_packets == 0 {
             return;

@@ -165,6 +165,7 @@ impl Engine {
         let mut spreads = Vec::with_capacity(outcomes.len());
         for ((_, totals, _), outcome) in records.iter_mut().zip(outcomes) {
             totals.sequence = outcome.counts;
+            totals.highest_psn = outcome.highest_psn.or(totals.highest_psn);
             totals.path_mtu = outcome.path_mtu;
             recorders.push(outcome.recorder);
             spreads.push((outcome.spread, outcome.retries));

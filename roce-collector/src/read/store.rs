@@ -5,10 +5,9 @@ use std::hash::{BuildHasher, RandomState};
 
 use hashbrown::HashTable;
 use hashbrown::hash_table::Entry;
-use roce_common::flow::{
-    FlowCold, FlowSlot, Observation, SlotLock, WideKey, WideSlot, account, hash_wide,
-};
+use roce_common::flow::{FlowCold, FlowSlot, Observation, WideKey, WideSlot, account, hash_wide};
 use roce_common::marking::MarkingPolicy;
+use roce_common::sequence::SequenceWord;
 use roce_common::wire::RocePacket;
 use serde::Serialize;
 
@@ -92,8 +91,8 @@ impl FlowStore {
         };
         let (slot, cold) = (&mut self.slots[index], &mut self.cold[index]);
         let seen = Observation::of(packet, 0);
-        let lock = SlotLock(slot.lock);
-        slot.lock = account(slot, lock, &seen, &self.marking, cold).0;
+        account(slot, &seen, &self.marking, cold);
+        slot.lock = SequenceWord(slot.lock).seen(seen.psn).0;
         self.last_seen[index] = self.last_seen[index].max(time);
 
         self.header_bytes += u64::from(packet.wire_bytes.saturating_sub(packet.payload_bytes));

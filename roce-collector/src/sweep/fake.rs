@@ -4,15 +4,16 @@ use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 
 use roce_common::flow::{
-    FlowCold, FlowKey, FlowSlot, NarrowKey, Observation, SlotLock, SpillCount, SpillKey, WideKey,
+    FlowCold, FlowKey, FlowSlot, NarrowKey, Observation, PsnSpace, SpillCount, SpillKey, WideKey,
     account,
 };
 use roce_common::marking::MarkingPolicy;
+use roce_common::sequence::SequenceWord;
 use roce_common::tap::TapCounters;
 use roce_common::wire::{Parsed, RocePacket, SliceReader, parse_ethernet};
 
 use super::{RecordSource, Tables};
-use crate::bpf::DatapathError;
+use crate::bpf::{DatapathError, RecordState};
 
 type FakeRecord<K> = Option<(FlowSlot<K>, FlowCold)>;
 
@@ -57,9 +58,9 @@ impl<K: FlowKey> FakeTable<K> {
         };
         let empty = (FlowSlot::new(key), FlowCold::default());
         let (slot, cold) = records[place].get_or_insert(empty);
-        let lock = SlotLock(slot.lock);
         let seen = Observation::of(packet, 0);
-        slot.lock = account(slot, lock, &seen, &MarkingPolicy::DEFAULT, cold).0;
+        account(slot, &seen, &MarkingPolicy::DEFAULT, cold);
+        slot.lock = SequenceWord(slot.lock).seen(seen.psn).0;
         true
     }
 
@@ -78,24 +79,32 @@ impl<K: FlowKey> RecordSource<K> for FakeTable<K> {
         self.records.borrow().get(index).map(|record| record.map_or(vacant, |(slot, _)| slot))
     }
 
-    fn read(&self, index: usize) -> Option<(FlowSlot<K>, FlowCold)> {
+    fn read(&self, index: usize) -> Option<RecordState<K>> {
         self.reads.set(self.reads.get() + 1);
         if self.busy_reads.get() != 0 {
             self.busy_reads.set(self.busy_reads.get() - 1);
             return None;
         }
-        *self.records.borrow().get(index)?
+        self.records.borrow().get(index)?.map(state)
     }
 
-    fn evict(&self, index: usize, expected: &FlowSlot<K>) -> Option<(FlowSlot<K>, FlowCold)> {
+    fn settle(&self, _: usize) {}
+
+    fn link(&self, _: usize, _: usize, _: PsnSpace) {}
+
+    fn evict(&self, index: usize, expected: &FlowSlot<K>) -> Option<RecordState<K>> {
         let mut records = self.records.borrow_mut();
         let record = records.get_mut(index)?;
         let (slot, _) = record.as_ref()?;
         if !slot.key.is_same(&expected.key) || slot.packets != expected.packets {
             return None;
         }
-        record.take()
+        record.take().map(state)
     }
+}
+
+fn state<K>((slot, cold): (FlowSlot<K>, FlowCold)) -> RecordState<K> {
+    RecordState { slot, cold, sequence: None }
 }
 
 impl FakeTables {

@@ -13,6 +13,7 @@
 
 mod counts;
 mod ledger;
+mod pairing;
 mod peers;
 mod qps;
 mod records;

@@ -1,11 +1,13 @@
 //! The records of one table.
 
-use roce_common::flow::{FlowKey, FlowSlot, WideKey};
+use roce_common::flow::{FlowCold, FlowKey, FlowSlot, PsnSpace, WideKey};
 use roce_common::marking::MarkingPolicy;
+use roce_common::wire::Transport;
 
 use super::counts::Mark;
 use super::ledger::{Account, Ledger};
 use super::{Moment, RecordSource};
+use crate::bpf::RecordState;
 use crate::capture::Timestamp;
 use crate::flow::{Record, RecordSnapshot, RecordTotals};
 
@@ -34,6 +36,8 @@ struct Seen {
     packets: u32,
     /// Second of the last sweep that found it changed.
     active: u32,
+    /// It has side state, which also changes by what the other direction says.
+    has_sequence: bool,
 }
 
 #[derive(Debug)]
@@ -43,6 +47,19 @@ struct Tracked<K> {
     before: RecordSnapshot,
     totals: RecordTotals,
     last_seen: Timestamp,
+    /// Whether the record of the other direction is known; of requests, that of their ACKs.
+    has_peer: bool,
+    /// Of requests, whether the record of their READ responses is known.
+    has_responses: bool,
+}
+
+/// A record that does not know all others of its connection.
+pub(super) struct Unpaired<K> {
+    pub(super) index: usize,
+    pub(super) key: K,
+    pub(super) space: PsnSpace,
+    pub(super) has_peer: bool,
+    pub(super) has_responses: bool,
 }
 
 /// What one sweep works with.
@@ -73,6 +90,10 @@ impl<K: FlowKey + Into<WideKey>> Records<K> {
             if !is_tracked || self.seen[index].packets != slot.packets {
                 self.take_up(table, index, sweep);
                 continue;
+            }
+            if self.seen[index].has_sequence {
+                table.settle(index);
+                self.take_up(table, index, sweep);
             }
             let idle_seconds = now.saturating_sub(self.seen[index].active);
             if idle_seconds >= sweep.idle_seconds {
@@ -109,11 +130,12 @@ impl<K: FlowKey + Into<WideKey>> Records<K> {
 
     /// Reads a record that is new or has changed.
     fn take_up(&mut self, table: &dyn RecordSource<K>, index: usize, sweep: &mut Sweep<'_>) {
-        let Some((slot, cold)) = table.read(index) else {
+        let Some(record) = table.read(index) else {
             // It keeps its old state: the next sweep takes up both.
             sweep.ledger.busy += 1;
             return;
         };
+        let slot = record.slot;
         let is_other = |tracked: &Tracked<K>| !tracked.key.is_same(&slot.key);
         if self.tracked[index].as_deref().is_some_and(is_other) {
             self.forget(index, sweep.ledger);
@@ -122,17 +144,35 @@ impl<K: FlowKey + Into<WideKey>> Records<K> {
             // Claimed, but not yet counted.
             return;
         }
-        let snapshot = RecordSnapshot::of(&slot, &cold, sweep.marking);
-        self.advance(index, &slot, snapshot, sweep);
+        self.advance(index, &record, sweep);
+        if record.cold.peer != 0 {
+            self.learn_from_peer(table, index);
+        }
     }
 
-    fn advance(
-        &mut self,
-        index: usize,
-        slot: &FlowSlot<K>,
-        snapshot: RecordSnapshot,
-        sweep: &mut Sweep<'_>,
-    ) {
+    /// Takes over what the record of the other direction knows.
+    pub(super) fn learn_from_peer(&mut self, table: &dyn RecordSource<K>, index: usize) {
+        let Some(tracked) = &mut self.tracked[index] else { return };
+        let totals = &mut tracked.totals;
+        if totals.peer_qp.is_some() && totals.path_mtu.is_some() {
+            return;
+        }
+        let Some(record) = table.read(index) else { return };
+        (tracked.has_peer, tracked.has_responses) =
+            (record.cold.peer != 0, record.cold.responses != 0);
+        let peer = (record.cold.peer as usize).checked_sub(1);
+        let Some(peer) = peer.and_then(|peer| table.read(peer)) else { return };
+        let connection = |key: K| Into::<WideKey>::into(key).connection();
+        if connection(peer.slot.key) == connection(record.slot.key) {
+            totals.peer_qp = Some(peer.slot.key.dest_qp());
+            let path_mtu = Some(peer.cold.path_mtu()).filter(|path_mtu| *path_mtu != 0);
+            totals.path_mtu = totals.path_mtu.or(path_mtu);
+        }
+    }
+
+    fn advance(&mut self, index: usize, record: &RecordState<K>, sweep: &mut Sweep<'_>) {
+        let RecordState { slot, cold, sequence } = record;
+        let mut snapshot = RecordSnapshot::of(slot, cold, sweep.marking);
         let (Some(tag), entry) = (slot.key.tag(), &mut self.tracked[index]) else { return };
         let tracked = if let Some(tracked) = entry {
             tracked
@@ -145,14 +185,29 @@ impl<K: FlowKey + Into<WideKey>> Records<K> {
                 before: RecordSnapshot::default(),
                 totals: RecordTotals::default(),
                 last_seen: sweep.now.wall,
+                has_peer: false,
+                has_responses: false,
             }))
         };
+        if tag.has_psn_order() && cold.sequence != FlowCold::SEQUENCE_REFUSED {
+            let totals = sequence.as_ref().map(|state| state.totals).unwrap_or_default();
+            snapshot = snapshot.with_sequence(totals);
+        }
+        (tracked.has_peer, tracked.has_responses) = (cold.peer != 0, cold.responses != 0);
         let mark = Mark::of(&tracked.totals);
         tracked.totals.advance(&tracked.before, &snapshot);
+        let has_packets = !tracked.before.is_same_as(&snapshot);
         tracked.before = snapshot;
-        tracked.last_seen = sweep.now.wall;
+        if has_packets {
+            tracked.last_seen = sweep.now.wall;
+        }
         sweep.ledger.book(tracked.account, mark.counts_until(&tracked.totals, tag));
-        self.seen[index] = Seen { packets: slot.packets, active: sweep.now.seconds() };
+        let seen = &mut self.seen[index];
+        seen.packets = slot.packets;
+        seen.has_sequence = sequence.is_some();
+        if has_packets {
+            seen.active = sweep.now.seconds();
+        }
     }
 
     /// Takes an idle record out of the table, unless it has just changed.
@@ -163,9 +218,9 @@ impl<K: FlowKey + Into<WideKey>> Records<K> {
         slot: &FlowSlot<K>,
         sweep: &mut Sweep<'_>,
     ) {
-        let Some((last, cold)) = table.evict(index, slot) else { return };
-        let snapshot = RecordSnapshot::of(&last, &cold, sweep.marking);
-        self.advance(index, &last, snapshot, sweep);
+        table.settle(index);
+        let Some(last) = table.evict(index, slot) else { return };
+        self.advance(index, &last, sweep);
         self.forget(index, sweep.ledger);
     }
 
@@ -175,6 +230,20 @@ impl<K: FlowKey + Into<WideKey>> Records<K> {
             self.seen[index] = Seen::default();
             self.used -= 1;
         }
+    }
+
+    /// Records of connections that do not know all others.
+    pub(super) fn unpaired(&self) -> impl Iterator<Item = Unpaired<K>> {
+        self.tracked.iter().enumerate().filter_map(|(index, tracked)| {
+            let tracked = tracked.as_deref()?;
+            let tag = tracked.key.tag()?;
+            let is_connected = matches!(tag.transport(), Transport::Rc | Transport::Xrc);
+            let Tracked { key, has_peer, has_responses, .. } = *tracked;
+            let space = tag.space();
+            let is_complete = has_peer && (has_responses || space != PsnSpace::Request);
+            let unpaired = Unpaired { index, key, space, has_peer, has_responses };
+            (is_connected && !is_complete).then_some(unpaired)
+        })
     }
 
     /// All records.

@@ -7,6 +7,7 @@ use roce_common::marking::MarkingPolicy;
 use roce_common::tap::TapCounters;
 
 use super::ledger::Ledger;
+use super::pairing::link_answers;
 use super::records::{Records, Sweep};
 use super::spill::Spill;
 use super::{DeviceFigures, Moment, Tables, View};
@@ -71,6 +72,8 @@ impl Sweeper {
         };
         self.narrow.sweep(tables.narrow(), &mut sweep);
         self.wide.sweep(tables.wide(), &mut sweep);
+        link_answers(&mut self.narrow, tables.narrow());
+        link_answers(&mut self.wide, tables.wide());
         let spilled = self.taps.iter().map(|tap| tap.table_full + tap.slot_busy).sum();
         let result = self.spill.sweep(tables, spilled, &mut sweep);
         self.ledger.qps.choose();

@@ -1,9 +1,9 @@
 //! Where records come from.
 
-use roce_common::flow::{FlowCold, FlowKey, FlowSlot, NarrowKey, SpillCount, SpillKey, WideKey};
+use roce_common::flow::{FlowKey, FlowSlot, NarrowKey, PsnSpace, SpillCount, SpillKey, WideKey};
 use roce_common::tap::TapCounters;
 
-use crate::bpf::{Datapath, DatapathError, FlowTable};
+use crate::bpf::{Datapath, DatapathError, FlowTable, RecordState};
 
 /// One table of records, which others change at any time.
 pub trait RecordSource<K> {
@@ -19,10 +19,16 @@ pub trait RecordSource<K> {
     fn slot(&self, index: usize) -> Option<FlowSlot<K>>;
 
     /// One consistent state of a record; `None` when it is updated too quickly.
-    fn read(&self, index: usize) -> Option<(FlowSlot<K>, FlowCold)>;
+    fn read(&self, index: usize) -> Option<RecordState<K>>;
 
     /// Takes a record out if it is still as `expected`; its last state.
-    fn evict(&self, index: usize, expected: &FlowSlot<K>) -> Option<(FlowSlot<K>, FlowCold)>;
+    fn evict(&self, index: usize, expected: &FlowSlot<K>) -> Option<RecordState<K>>;
+
+    /// Decides what waits for late packets in a record that no packet comes to any more.
+    fn settle(&self, index: usize);
+
+    /// Makes a record of requests and one of their answers, which are of `space`, known to each other.
+    fn link(&self, requests: usize, answers: usize, space: PsnSpace);
 }
 
 /// All that the kernel programs write.
@@ -58,12 +64,20 @@ impl<K: FlowKey> RecordSource<K> for FlowTable<K> {
         self.slot(index)
     }
 
-    fn read(&self, index: usize) -> Option<(FlowSlot<K>, FlowCold)> {
+    fn read(&self, index: usize) -> Option<RecordState<K>> {
         self.read(index)
     }
 
-    fn evict(&self, index: usize, expected: &FlowSlot<K>) -> Option<(FlowSlot<K>, FlowCold)> {
+    fn evict(&self, index: usize, expected: &FlowSlot<K>) -> Option<RecordState<K>> {
         self.evict(index, expected)
+    }
+
+    fn settle(&self, index: usize) {
+        self.settle(index);
+    }
+
+    fn link(&self, requests: usize, answers: usize, space: PsnSpace) {
+        self.link(requests, answers, space);
     }
 }
 

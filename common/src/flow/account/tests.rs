@@ -40,8 +40,7 @@ fn play(packets: &[RocePacket]) -> (NarrowSlot, FlowCold) {
     let (mut slot, mut cold) = (empty_slot(), FlowCold::default());
     for packet in packets {
         let seen = Observation::of(packet, 0);
-        let lock = SlotLock(slot.lock);
-        slot.lock = account(&mut slot, lock, &seen, &MarkingPolicy::DEFAULT, &mut cold).0;
+        account(&mut slot, &seen, &MarkingPolicy::DEFAULT, &mut cold);
     }
     let run = slot.open_run(&cold);
     cold.book(run, 9, &MarkingPolicy::DEFAULT);
@@ -110,14 +109,14 @@ fn long_header_chains_keep_the_payload_exact() {
 fn differences_survive_the_wrap_of_the_slot_counters() {
     let (mut slot, mut cold) = (empty_slot(), FlowCold::default());
     let data = Observation::of(&packet(7, 106, 1024, 1), 0);
-    account(&mut slot, SlotLock(0), &data, &MarkingPolicy::DEFAULT, &mut cold);
+    account(&mut slot, &data, &MarkingPolicy::DEFAULT, &mut cold);
     slot.packets = u32::MAX;
     slot.bytes_and_class |= u64::MAX << RunClass::BITS;
     for _ in 0..3 {
-        account(&mut slot, SlotLock(0), &data, &MarkingPolicy::DEFAULT, &mut cold);
+        account(&mut slot, &data, &MarkingPolicy::DEFAULT, &mut cold);
     }
     let other = Observation::of(&packet(8, 106, 1024, 1), 0);
-    account(&mut slot, SlotLock(0), &other, &MarkingPolicy::DEFAULT, &mut cold);
+    account(&mut slot, &other, &MarkingPolicy::DEFAULT, &mut cold);
     assert_eq!(slot.packets, 3);
     assert_eq!(cold.opcodes[7], 2, "2^32 + 2 packets of one run");
     assert_eq!(slot.wire_bytes(), 4 * (1024 + 58) - 1, "modulo 2^40");

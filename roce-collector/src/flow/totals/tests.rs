@@ -2,7 +2,8 @@
 
 use super::*;
 use proptest::prelude::*;
-use roce_common::flow::{NarrowKey, NarrowSlot, Observation, RunClass, SlotLock, WideKey, account};
+use roce_common::flow::{NarrowKey, NarrowSlot, Observation, RunClass, WideKey, account};
+use roce_common::sequence::SequenceWord;
 use roce_common::tap::NAK_UNKNOWN;
 use roce_common::wire::{Parsed, RocePacket, SliceReader, parse_ethernet};
 use roce_testkit::packet::{self, Ecn, Packet};
@@ -107,10 +108,9 @@ fn plain_count(samples: &[Sample]) -> RecordTotals {
     count.dscp_changes = changes(|a, b| a.traffic_class.dscp() != b.traffic_class.dscp());
     count.source_port_changes = changes(|a, b| a.source_port != b.source_port);
     count.first_psn = packets.first().map(|packet| packet.bth.psn());
-    count.highest_psn = packets
-        .iter()
-        .map(|packet| packet.bth.psn())
-        .reduce(|highest, psn| if psn.is_after(highest) { psn } else { highest });
+    // The PSN engine keeps it, not the record's counters.
+    let word = packets.iter().fold(SequenceWord::default(), |word, it| word.seen(it.bth.psn()));
+    count.highest_psn = word.last();
     let starts_run =
         |at: usize| at == 0 || RunClass::of(&packets[at - 1]) != RunClass::of(&packets[at]);
     let sizes = [256, 512, 1024, 2048, 4096];
@@ -171,8 +171,8 @@ fn play(
     let mut before = RecordSnapshot::of(&slot, &cold, &POLICY);
     for (index, Sample { packet, .. }) in samples.iter().enumerate() {
         let seen = Observation::of(packet, 0);
-        let lock = SlotLock(slot.lock);
-        slot.lock = account(&mut slot, lock, &seen, &POLICY, &mut cold).0;
+        account(&mut slot, &seen, &POLICY, &mut cold);
+        slot.lock = SequenceWord(slot.lock).seen(seen.psn).0;
         if looks[index % looks.len()] {
             let now = RecordSnapshot::of(&slot, &cold, &POLICY);
             totals.advance(&before, &now);

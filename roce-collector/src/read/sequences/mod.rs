@@ -4,6 +4,7 @@ mod answers;
 mod record;
 
 use roce_common::flow::WideKey;
+use roce_common::psn::Psn;
 use roce_common::sequence::{SequenceKind, SequencePacket};
 use roce_common::wire::{Ecn, IcrcCheck, Opcode, RocePacket};
 
@@ -52,6 +53,8 @@ pub(super) struct Outcome {
 pub(super) struct RecordOutcome {
     /// Counters; `None` where PSNs have no order.
     pub counts: Option<SequenceReport>,
+    /// Highest PSN; of a READ the last one it takes.
+    pub highest_psn: Option<Psn>,
     /// Path MTU, if learnt.
     pub path_mtu: Option<u32>,
     /// What happened.
@@ -232,6 +235,7 @@ impl Sequences {
         let mtus: Vec<_> = (0..self.records.len()).map(with_peer).collect();
         let outcome = |(record, path_mtu): (RecordSequence, u32)| RecordOutcome {
             counts: record.has_order.then_some(record.counts),
+            highest_psn: record.has_order.then(|| record.word.last()).flatten(),
             path_mtu: (path_mtu != 0).then_some(path_mtu),
             spread: record.spread,
             retries: record.retries(),

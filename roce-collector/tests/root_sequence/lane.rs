@@ -1,0 +1,194 @@
+//! A veth pair of its own with the datapath at one end.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use roce_collector::attach::{DirectionChoice, HookChoice, KernelFacts, LinkSource};
+use roce_collector::bpf::{
+    AttachRequest, Attachments, Datapath, DatapathOptions, FlowTable, RecordState,
+};
+use roce_collector::capture::{CaptureReader, Frame, LinkType, Timestamp};
+use roce_collector::flow::{RecordSnapshot, RecordTotals, SequenceReport};
+use roce_collector::read::Engine;
+use roce_common::flow::{FlowKey, WideKey};
+use roce_common::marking::MarkingPolicy;
+use roce_common::psn::Psn;
+use roce_testkit::netns::{Namespace, VethConfig, VethPair};
+use roce_testkit::replay::replay_timed;
+use tokio::runtime::Builder;
+
+const POLICY: MarkingPolicy = MarkingPolicy::DEFAULT;
+const PATIENCE: Duration = Duration::from_secs(5);
+/// Longer pauses are cut to this, for both sides. Above every retransmission timer in the captures.
+const LONGEST_PAUSE: Duration = Duration::from_millis(300);
+const INTERFACE: &str = "right0";
+
+pub(crate) struct Lane {
+    left: Namespace,
+    datapath: Datapath,
+    // Dropped in this order: detached before the interfaces go.
+    _attachments: Attachments,
+    _veth: VethPair,
+    _right: Namespace,
+}
+
+pub(crate) struct Compared {
+    pub(crate) spaces: usize,
+    pub(crate) differences: Vec<String>,
+}
+
+/// What is known of one PSN space.
+#[derive(Debug, PartialEq)]
+struct Space {
+    first: Option<u32>,
+    highest: Option<u32>,
+    /// With timeouts among the go-back-N episodes.
+    figures: Option<SequenceReport>,
+    timeouts: u64,
+}
+
+/// By key of the record.
+type Spaces = BTreeMap<String, Space>;
+
+impl Lane {
+    pub(crate) fn new() -> Self {
+        let left = Namespace::create("left").expect("this test needs root: run it with sudo");
+        let right = Namespace::create("right").expect("as above");
+        let config = VethConfig { mtu: 9000, ..VethConfig::default() };
+        let veth = VethPair::create(&left, &right, &config).expect("a veth pair");
+        let (datapath, attachments) = right.run(attach).expect("the namespace is there");
+        Self { left, datapath, _attachments: attachments, _veth: veth, _right: right }
+    }
+
+    /// Plays a capture and compares.
+    pub(crate) fn compare(&self, path: &Path) -> Compared {
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let frames = frames(path);
+        let packets = self.datapath.taps.read(0).packets();
+        let expected = of_file(&frames);
+        let timed = frames.iter().map(|(time, frame)| (*time, frame));
+        let sent = replay_timed(&self.left, "left0", timed, 1.0).expect("it plays");
+        assert_eq!(sent.dropped, 0, "{name}");
+        let start = Instant::now();
+        let wanted = packets + expected.packets;
+        while self.datapath.taps.read(0).packets() < wanted && start.elapsed() < PATIENCE {
+            thread::sleep(Duration::from_millis(5));
+        }
+        assert_eq!(self.datapath.taps.read(0).packets(), wanted, "{name}");
+        let mut kernel = Spaces::new();
+        take(&self.datapath.narrow, &mut kernel);
+        take(&self.datapath.wide, &mut kernel);
+        let keys: Vec<_> = kernel.keys().collect();
+        assert_eq!(keys, expected.spaces.keys().collect::<Vec<_>>(), "{name}");
+        let differences =
+            expected.spaces.iter().filter(|(key, space)| !space.is_confirmed_by(&kernel[*key]));
+        let differences = differences
+            .map(|(key, space)| {
+                format!("{name} {key}\n  file   {space:?}\n  kernel {:?}", kernel[key])
+            })
+            .collect();
+        Compared { spaces: kernel.len(), differences }
+    }
+}
+
+fn attach() -> (Datapath, Attachments) {
+    let runtime = Builder::new_current_thread().enable_all().build().expect("a runtime");
+    let source = runtime.block_on(async { LinkSource::open(Path::new("/sys")) }).expect("netlink");
+    let names = vec![INTERFACE.to_owned()];
+    let links = runtime.block_on(source.read(&names)).expect("the interface");
+    let options = DatapathOptions { max_flows: 4096, interfaces: 1, marking: POLICY };
+    let mut datapath = Datapath::load(&options).expect("root and BPF");
+    let request = AttachRequest {
+        interfaces: names,
+        hook: HookChoice::Auto,
+        direction: DirectionChoice::Ingress,
+        kernel: KernelFacts::default(),
+    };
+    let attachments = Attachments::attach(&mut datapath, &links, request).expect("it attaches");
+    (datapath, attachments)
+}
+
+/// Frames with the time since the first one, long pauses cut.
+fn frames(path: &Path) -> Vec<(Duration, Vec<u8>)> {
+    let mut reader = CaptureReader::open(path).expect("a good capture");
+    let mut frames = Vec::new();
+    let (mut clock, mut before) = (Duration::ZERO, None);
+    while let Some(frame) = reader.next_frame().expect("a good capture") {
+        if frame.link_type != LinkType::Ethernet || frame.data.len() < 34 {
+            continue;
+        }
+        let time = frame.time.expect("pcap has times");
+        clock += before.map_or(Duration::ZERO, |before| time.since(before)).min(LONGEST_PAUSE);
+        before = Some(time);
+        frames.push((clock, frame.data.to_vec()));
+    }
+    frames
+}
+
+struct Expected {
+    spaces: Spaces,
+    packets: u64,
+}
+
+fn of_file(frames: &[(Duration, Vec<u8>)]) -> Expected {
+    let mut engine = Engine::new(1 << 16, POLICY);
+    for (time, data) in frames {
+        engine.frame(&Frame {
+            data,
+            wire_len: data.len() as u32,
+            time: Some(Timestamp::from_nanos(1_000_000_000 + time.as_nanos() as u64)),
+            link_type: LinkType::Ethernet,
+            interface: 0,
+        });
+    }
+    let reading = engine.finish();
+    let packets = reading.tap.packets();
+    let spaces = reading.records.iter().map(|(key, totals, _)| space(key, totals)).collect();
+    Expected { spaces, packets }
+}
+
+/// Reads every record of a table and takes it out.
+fn take<K: FlowKey + Into<WideKey>>(table: &FlowTable<K>, spaces: &mut Spaces) {
+    for index in 0..table.len() {
+        let Some(slot) = table.slot(index).filter(|slot| slot.key.tag().is_some()) else {
+            continue;
+        };
+        table.settle(index);
+        let RecordState { slot, cold, sequence } = table.evict(index, &slot).expect("it is quiet");
+        let mut now = RecordSnapshot::of(&slot, &cold, &POLICY);
+        if slot.key.tag().is_some_and(|tag| tag.has_psn_order()) {
+            now = now.with_sequence(sequence.map(|state| state.totals).unwrap_or_default());
+        }
+        let mut totals = RecordTotals::default();
+        totals.advance(&RecordSnapshot::default(), &now);
+        spaces.extend([space(&slot.key.into(), &totals)]);
+    }
+}
+
+fn space(key: &WideKey, totals: &RecordTotals) -> (String, Space) {
+    let fold = |report: SequenceReport| SequenceReport {
+        go_back_n_episodes: report.go_back_n_episodes + report.timeouts,
+        timeouts: 0,
+        ..report
+    };
+    let space = Space {
+        first: totals.first_psn.map(Psn::get),
+        highest: totals.highest_psn.map(Psn::get),
+        figures: totals.sequence.map(fold),
+        timeouts: totals.sequence.map_or(0, |report| report.timeouts),
+    };
+    (format!("{key:x?}"), space)
+}
+
+impl Space {
+    /// The kernel's clock ticks in jiffies: of the shortest silences it cannot say whether they were long
+    /// enough for a timeout, and then does not call them one.
+    fn is_confirmed_by(&self, kernel: &Self) -> bool {
+        let Self { first, highest, figures, timeouts } = self;
+        (first, highest, figures) == (&kernel.first, &kernel.highest, &kernel.figures)
+            && kernel.timeouts <= *timeouts
+            && timeouts - kernel.timeouts <= timeouts / 4 + 2
+    }
+}

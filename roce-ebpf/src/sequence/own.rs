@@ -1,0 +1,133 @@
+//! What a packet is to its own PSN space.
+
+use super::records::{cold_of, peek, state_of};
+use super::turn::Turn;
+use super::{Step, is_sampled, tell};
+use core::ptr::addr_of;
+use roce_common::flow::{FlowCold, RecordPlace};
+use roce_common::psn::Psn;
+use roce_common::sequence::{PacketClass, Sequence, SequenceKind, SequenceWord, read_span};
+
+/// Takes the packet of this turn, whose record is locked.
+#[inline(always)]
+pub(super) fn take(turn: &mut Turn) -> Step {
+    let (place, word) = (turn.place, turn.word);
+    let Some(cold) = cold_of(place) else { return Step { word, tell: tell::NOTHING } };
+    // SAFETY: the lock of the slot is held, and it guards the cold part.
+    let cold = unsafe { &mut *cold };
+    if turn.packet.kind.has_order() { ordered(place, word, turn, cold) } else { answer(word, turn) }
+}
+
+/// An ACK or NAK: what it says is for the requests.
+#[inline(always)]
+fn answer(word: SequenceWord, turn: &Turn) -> Step {
+    let is_news = word.is_watched() || turn.is_nak() || !word.is_known();
+    let is_answer = turn.packet.kind == SequenceKind::Acknowledge;
+    let tell = if is_news && is_answer { tell::ANSWER } else { tell::NOTHING };
+    Step { word: word.seen(turn.packet.psn), tell }
+}
+
+#[inline(always)]
+fn ordered(place: RecordPlace, word: SequenceWord, turn: &mut Turn, cold: &mut FlowCold) -> Step {
+    let kind = turn.packet.kind;
+    let path = Path::of(place, cold);
+    if kind == SequenceKind::Read {
+        turn.packet.payload = turn.extended;
+        turn.packet.span = if turn.has_extended() { path.read_span(turn.extended) } else { 0 };
+    }
+    let (psn, span) = (turn.packet.psn, turn.packet.span);
+    let is_response = kind.is_response();
+    let is_news = is_response && (word.is_watched() || !word.is_known());
+    let is_first_request = !is_response && !word.is_known();
+    let answer = if is_news {
+        tell::ANSWER
+    } else if is_first_request {
+        tell::ANNOUNCE
+    } else {
+        tell::NOTHING
+    };
+    let is_timed = turn.asks_for_answer() && is_sampled(turn.packets_before) && cold.peer != 0;
+    if !is_timed && word.is_due(psn, span, kind) {
+        return Step { word: word.after(psn, span, kind), tell: answer };
+    }
+    // What does not exist has nothing to learn, nor to age.
+    let is_start = !word.is_known() || word.only_ages(psn, span, kind);
+    let is_new = cold.sequence == FlowCold::NO_SEQUENCE;
+    if is_new && is_start && span != 0 && !is_timed {
+        return Step { word: word.started(psn, span, kind), tell: answer };
+    }
+    let Some(state) = state_of(cold) else {
+        return Step { word: word.started(psn, span, kind), tell: answer };
+    };
+    turn.packet.idle = turn.idle_us();
+    turn.word = word;
+    let mut sequence = Sequence { word: &mut turn.word, state };
+    if is_new {
+        sequence.adopt(cold.first_psn(), turn.packets_before);
+    }
+    if kind == SequenceKind::Read && path.mtu != 0 && sequence.awaits_mtu() {
+        sequence.note_path_mtu(path.mtu);
+    }
+    if let Some(answered) = answered(place, cold) {
+        sequence.catch_up(answered);
+    }
+    let rewinds_before = sequence.state.totals.rewinds();
+    let class = sequence.observe(&turn.packet);
+    if is_timed && class == PacketClass::InOrder {
+        sequence.start_rtt(psn, turn.packet.time_us);
+    }
+    let is_new_rewind = sequence.state.totals.rewinds() != rewinds_before;
+    let wants_answers = !is_response && sequence.wants_answers();
+    let watch = if wants_answers { tell::WATCH } else { tell::NOTHING };
+    let asks_again = is_new_rewind && kind == SequenceKind::Read;
+    let again = if asks_again { tell::ASKED_AGAIN } else { tell::NOTHING };
+    Step { word: turn.word, tell: answer | watch | again }
+}
+
+/// Highest PSN of an ACK to these requests.
+#[inline(always)]
+fn answered(place: RecordPlace, cold: &FlowCold) -> Option<Psn> {
+    if cold.peer == 0 {
+        return None;
+    }
+    peek(place.linked(cold.peer))?.last()
+}
+
+/// What requests and their READ responses have shown of the path.
+struct Path {
+    mtu: u32,
+    largest_payload: u32,
+}
+
+impl Path {
+    #[inline(always)]
+    fn of(place: RecordPlace, cold: &FlowCold) -> Self {
+        let own = Self { mtu: cold.path_mtu(), largest_payload: cold.largest_payload as u32 };
+        if cold.responses == 0 {
+            return own;
+        }
+        let Some(responses) = cold_of(place.linked(cold.responses)) else { return own };
+        // SAFETY: the verifier bounds it. Another CPU may write to it, and every bit pattern is valid;
+        // both values are facts of the path, whoever learnt them.
+        let (codes, payload) = unsafe {
+            (
+                addr_of!((*responses).first_and_codes).read_volatile(),
+                addr_of!((*responses).largest_payload).read_volatile() as u32,
+            )
+        };
+        let mtu = FlowCold::path_mtu_of(codes);
+        Self {
+            mtu: if mtu > own.mtu { mtu } else { own.mtu },
+            largest_payload: if payload > own.largest_payload {
+                payload
+            } else {
+                own.largest_payload
+            },
+        }
+    }
+
+    #[inline(always)]
+    fn read_span(&self, dma_len: u32) -> u32 {
+        read_span(dma_len, self.mtu, self.largest_payload)
+    }
+}

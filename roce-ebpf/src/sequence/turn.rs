@@ -1,0 +1,102 @@
+//! What the slow functions need of the packet whose turn it is.
+
+use crate::clock::now_us;
+use crate::maps::TURN;
+use roce_common::flow::{Observation, RecordPlace};
+use roce_common::sequence::{SequencePacket, SequenceWord};
+
+/// A packet, as plain words.
+///
+/// What comes out of a map is unknown to the verifier, so it follows the engine once and not once for
+/// every way through the parser.
+#[derive(Clone, Copy)]
+pub(crate) struct Turn {
+    pub(crate) place: RecordPlace,
+    /// Word of its slot, which is locked.
+    pub(crate) word: SequenceWord,
+    pub(crate) packet: SequencePacket,
+    /// Word of the AETH, or DMA length of the RETH; see `has_extended`.
+    pub(crate) extended: u32,
+    /// Packets of the record before this one.
+    pub(crate) packets_before: u32,
+    /// Time of this packet and of the one before it, in jiffies.
+    pub(crate) jiffies: u16,
+    pub(crate) jiffies_before: u16,
+    pub(crate) source_port: u16,
+    flags: u8,
+}
+
+const ASKS_FOR_ANSWER: u8 = 1 << 0;
+const HAS_EXTENDED: u8 = 1 << 1;
+const IS_NAK: u8 = 1 << 2;
+
+impl Turn {
+    /// Puts a packet down for [`Self::current`]. `false` only where the map is broken.
+    #[inline(always)]
+    pub(crate) fn put(
+        place: RecordPlace,
+        word: SequenceWord,
+        seen: &Observation,
+        packets_before: u32,
+        jiffies_before: u16,
+    ) -> bool {
+        let Some(turn) = TURN.get_ptr_mut(0) else { return false };
+        let flag = |is_set: bool, flag: u8| if is_set { flag } else { 0 };
+        // SAFETY: the place is this CPU's own.
+        let turn = unsafe { &mut *turn };
+        *turn = Self {
+            place,
+            word,
+            packet: SequencePacket {
+                psn: seen.psn,
+                span: 1,
+                kind: seen.kind,
+                payload: seen.payload,
+                time_us: now_us(),
+                idle: 0,
+                is_copy: false,
+            },
+            extended: seen.extended.word(),
+            packets_before,
+            jiffies: seen.jiffies,
+            jiffies_before,
+            source_port: seen.source_port,
+            flags: flag(seen.asks_for_answer, ASKS_FOR_ANSWER)
+                | flag(seen.extended.is_present(), HAS_EXTENDED)
+                | flag(seen.is_nak(), IS_NAK),
+        };
+        true
+    }
+
+    /// The packet that this run of the program has put down.
+    #[inline(always)]
+    pub(super) fn current<'a>() -> Option<&'a mut Self> {
+        let place = TURN.get_ptr_mut(0)?;
+        // SAFETY: the place is this CPU's own and was written by this run of the program, which takes it
+        // up in one function at a time.
+        Some(unsafe { &mut *place })
+    }
+
+    #[inline(always)]
+    pub(super) const fn asks_for_answer(&self) -> bool {
+        self.flags & ASKS_FOR_ANSWER != 0
+    }
+
+    #[inline(always)]
+    pub(super) const fn has_extended(&self) -> bool {
+        self.flags & HAS_EXTENDED != 0
+    }
+
+    #[inline(always)]
+    pub(super) const fn is_nak(&self) -> bool {
+        self.flags & IS_NAK != 0
+    }
+
+    /// Silence before this packet in microseconds, at least: the clock ticks in jiffies.
+    #[inline(always)]
+    pub(super) fn idle_us(&self) -> u32 {
+        let jiffies = self.jiffies.wrapping_sub(self.jiffies_before) as u32;
+        let whole = if jiffies > 1 { jiffies - 1 } else { 0 };
+        whole * crate::settings::JIFFY_US.load()
+    }
+}
