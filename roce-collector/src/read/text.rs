@@ -127,8 +127,7 @@ fn totals(out: &mut impl Write, flows: &[FlowReport]) -> io::Result<()> {
         );
     }
     let psn = examined.iter().fold(SequenceReport::default(), |sum, psn| sum.plus(psn));
-    writeln!(
-        out,
+    let line = format!(
         "lost {} (recovered {}), unseen {}, reordered {}, open {}, retransmitted {}, copies made by the \
          tap {}, go-back-N {}, timeouts {}",
         psn.lost,
@@ -140,7 +139,8 @@ fn totals(out: &mut impl Write, flows: &[FlowReport]) -> io::Result<()> {
         psn.tap_duplicates,
         psn.go_back_n_episodes,
         psn.timeouts
-    )
+    );
+    wrapped(out, "", 5, &line)
 }
 
 /// Writes `text` indented and wrapped at spaces.

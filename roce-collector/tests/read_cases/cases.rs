@@ -52,6 +52,7 @@ fn psns_that_wrap_and_a_nak() {
     };
     assert_eq!(psn.sequence, Some(sequence));
     assert_eq!(data.pmtu, Some(1024));
+    assert_eq!(data.payload_bytes - sequence.retransmitted_bytes, 8192, "goodput");
     let naks: Vec<_> = report.flows.iter().filter_map(|flow| flow.naks).collect();
     assert_eq!(naks.iter().map(|naks| naks.psn_sequence_error).sum::<u64>(), 1);
     assert_eq!(naks.iter().map(NakReport::total).sum::<u64>(), 1);
@@ -108,9 +109,15 @@ fn timeout_without_nak() {
     let [sequence] = sequences[..] else { panic!("{sequences:#?}") };
     assert_eq!((sequence.retransmitted, sequence.timeouts), (1, 1));
     assert_eq!((sequence.lost, sequence.open, sequence.go_back_n_episodes), (0, 0, 0));
+    // 4.096 us * 2^14 is 67.1 ms.
+    let retries = report.flows.iter().find_map(|flow| flow.retries).expect("one try");
+    assert_eq!((retries.tries, retries.answered), (1, true));
+    assert!((67.0..68.0).contains(&retries.spacing_ms), "{retries:?}");
     for flow in &report.flows {
         assert_eq!((flow.naks, flow.rnr_naks), (Some(NakReport::default()), Some(0)));
     }
+    let acks: Vec<_> = report.flows.iter().filter_map(|flow| flow.acks).collect();
+    assert_eq!(acks.iter().sum::<u64>(), 1, "one ACK for all");
 }
 
 #[test]

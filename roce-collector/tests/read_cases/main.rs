@@ -7,6 +7,7 @@ mod connections;
 mod cut;
 mod formats;
 mod lab;
+mod mutated;
 mod psn;
 mod scenarios;
 mod tap_loss;
