@@ -103,6 +103,7 @@ async fn collect(collector: &Collector) -> Result<ExitCode> {
         links: latest_links.clone(),
         host: host.report(),
         inventory: queue_pairs.clone(),
+        logs: (!collector.log_sources.is_empty()).then(|| Arc::clone(&logs.counters)),
         questions,
         publisher,
     };

@@ -19,6 +19,7 @@ use crate::cli::collector::Collector;
 use crate::export::{HookLabel, ProgramRuns, Snapshot, direction_of_tap};
 use crate::http::{FlowsAnswer, FlowsQuestion, HookReport, OtherFlowsReport, Status};
 use crate::inventory::QpSnapshot;
+use crate::logs::LogCounters;
 use crate::sweep::{Counts, Durations, Moment, SweepOptions, Sweeper};
 
 /// Time between two sweeps.
@@ -35,6 +36,7 @@ pub(super) struct SweepLoop {
     pub(super) links: Latest,
     pub(super) host: SharedReport,
     pub(super) inventory: watch::Receiver<Arc<QpSnapshot>>,
+    pub(super) logs: Option<Arc<LogCounters>>,
     pub(super) questions: Receiver<FlowsQuestion>,
     pub(super) publisher: watch::Sender<Arc<Status>>,
 }
@@ -127,6 +129,7 @@ impl Running {
             durations: self.durations,
             programs: self.programs(),
             inventory: self.parts.inventory.borrow().figures.clone(),
+            logs: self.parts.logs.clone(),
         };
         self.parts.publisher.send_replace(Arc::new(Status {
             snapshot: Arc::new(snapshot),

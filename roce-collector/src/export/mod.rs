@@ -22,7 +22,7 @@ use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, prometheus_text, text};
 use prometheus_client::registry::Registry;
 
-use crate::inventory;
+use crate::{inventory, logs};
 pub use snapshot::{HookLabel, ProgramRuns, Snapshot, direction as direction_of_tap};
 
 /// Form of the text.
@@ -82,8 +82,11 @@ impl Collector for All {
         qps::encode(snapshot, &mut encoder)?;
         flows::encode(snapshot, &mut encoder)?;
         collector::encode(snapshot, &mut encoder)?;
-        match &snapshot.inventory {
-            Some(figures) => inventory::metrics::encode(figures, &mut encoder),
+        if let Some(figures) = &snapshot.inventory {
+            inventory::metrics::encode(figures, &mut encoder)?;
+        }
+        match &snapshot.logs {
+            Some(counters) => logs::metrics::encode(counters, &mut encoder),
             None => Ok(()),
         }
     }

@@ -7,6 +7,7 @@ use roce_common::marking::MarkingPolicy;
 use roce_common::tap::TapCounters;
 
 use crate::inventory::Figures;
+use crate::logs::LogCounters;
 use crate::sweep::{Durations, View};
 
 /// The state of the collector after a sweep.
@@ -28,6 +29,8 @@ pub struct Snapshot {
     pub programs: Vec<ProgramRuns>,
     /// Queue pairs that the kernel lists; `None` where there is no RDMA.
     pub inventory: Option<Arc<Figures>>,
+    /// What was read from log sources; `None` where there are none.
+    pub logs: Option<Arc<LogCounters>>,
 }
 
 /// What a tap is attached by.

@@ -65,6 +65,7 @@ fn snapshot() -> Snapshot {
         durations,
         programs: Vec::new(),
         inventory: None,
+        logs: None,
     }
 }
 
@@ -157,11 +158,26 @@ fn every_metric_is_in_the_reference() {
         ..Figures::default()
     };
     let inventory = Some(Arc::new(figures));
-    let all = Snapshot { programs: vec![runs], inventory, ..snapshot() };
+    let logs = Some(Arc::default());
+    let all = Snapshot { programs: vec![runs], inventory, logs, ..snapshot() };
     let text = render(&Arc::new(all), Format::Prometheus).unwrap();
     let types = text.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.split(' ').next());
     let mut exported: Vec<_> = types.collect();
     documented.sort_unstable();
     exported.sort_unstable();
     assert_eq!(documented, exported);
+}
+
+#[test]
+fn log_sources_have_a_series_for_each_counter() {
+    let logs = Some(Arc::default());
+    let text = render(&Arc::new(Snapshot { logs, ..snapshot() }), Format::OpenMetrics).unwrap();
+    for series in [
+        "roce_log_read_bytes_total 0",
+        "roce_log_lines_total{fate=\"rate_limited\"} 0",
+        "roce_log_source_events_total{event=\"truncation\"} 0",
+    ] {
+        assert!(text.contains(series), "{text}");
+    }
+    assert_eq!(text.matches("\nroce_log_").count(), 16);
 }

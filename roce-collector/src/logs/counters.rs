@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub enum LogCounter {
     /// Bytes read.
     Bytes,
-    /// Lines handed on.
+    /// Lines handed on to be decoded.
     Lines,
     /// Lines that were longer than the limit.
     CutLines,
@@ -40,24 +40,24 @@ pub enum LogCounter {
 }
 
 impl LogCounter {
-    /// Every counter, with its name.
+    /// Every counter, with its name in metrics.
     pub const ALL: [(Self, &str); 16] = [
         (Self::Bytes, "bytes"),
-        (Self::Lines, "lines"),
-        (Self::CutLines, "cut_lines"),
-        (Self::RateDrops, "rate_drops"),
-        (Self::ChannelDrops, "channel_drops"),
-        (Self::Rotations, "rotations"),
-        (Self::Truncations, "truncations"),
+        (Self::Lines, "decoded"),
+        (Self::CutLines, "cut"),
+        (Self::RateDrops, "rate_limited"),
+        (Self::ChannelDrops, "channel_full"),
+        (Self::Rotations, "rotation"),
+        (Self::Truncations, "truncation"),
         (Self::Missing, "missing"),
         (Self::Unreadable, "unreadable"),
-        (Self::ReadErrors, "read_errors"),
+        (Self::ReadErrors, "read_error"),
         (Self::Binary, "binary"),
-        (Self::Recoveries, "recoveries"),
-        (Self::SkippedFiles, "skipped_files"),
-        (Self::JournalRestarts, "journal_restarts"),
-        (Self::JournalErrors, "journal_errors"),
-        (Self::KmsgOverruns, "kmsg_overruns"),
+        (Self::Recoveries, "recovery"),
+        (Self::SkippedFiles, "skipped_file"),
+        (Self::JournalRestarts, "journal_restart"),
+        (Self::JournalErrors, "journal_error"),
+        (Self::KmsgOverruns, "kmsg_overrun"),
     ];
 }
 

@@ -20,6 +20,7 @@ mod files;
 mod follower;
 mod journal;
 mod kmsg;
+pub(crate) mod metrics;
 mod sink;
 mod source;
 mod stdin;

@@ -135,6 +135,34 @@ fn a_log_that_goes_on_is_not_waited_for() {
 }
 
 #[test]
+fn a_large_log_takes_little_memory() {
+    const PIECES: usize = 640;
+    let mut child = roce_trace(&["--format", "json"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the program runs");
+    let mut log = child.stdin.take().expect("a pipe");
+    // 100 kB each, with an error in every 64th.
+    let piece = INFO.repeat(100_000 / INFO.len());
+    for n in 0..PIECES {
+        log.write_all(&piece).expect("the program reads");
+        if n % 64 == 32 {
+            log.write_all(ERROR).expect("the program reads");
+        }
+    }
+    let status = std::fs::read_to_string(format!("/proc/{}/status", child.id())).expect("it runs");
+    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("a figure");
+    let peak: u64 = peak.trim().trim_end_matches(" kB").parse().expect("a number");
+    assert!(peak < 100 * 1024, "{peak} kB");
+    drop(log);
+    let output = child.wait_with_output().expect("the program ends");
+    assert_eq!(String::from_utf8_lossy(&output.stdout).lines().count(), 10);
+    assert_eq!(output.status.code(), Some(1));
+}
+
+#[test]
 fn a_closed_pipe_is_success() {
     let (reader, writer) = pipe().expect("a pipe");
     drop(reader);

@@ -96,6 +96,26 @@ fn syndromes_of_the_kernel_by_the_thousand() {
 }
 
 #[test]
+fn a_real_report() {
+    // The lines of NVIDIA/nccl issue 1698, with other addresses.
+    let head = "node-2:353236:353423 [6]";
+    let line = |port: u32, status: u32, code: u32| {
+        format!(
+            "{head} transport/net_ib.cc:2244 NCCL WARN NET/IB: Got completion from peer 192.168.3.5<{port}> with \
+             status={status} opcode=32552 len=32549 vendor err {code} (Recv) localGid ::ffff:192.168.6.3 \
+             remoteGids::ffff:192.168.6.5 hca mlx5_10\n{head} NCCL INFO transport/net.cc:1362 -> 6\n{head} NCCL INFO \
+             proxy.cc:726 -> 6\n{head} NCCL INFO proxy.cc:910 -> 6 [Progress Thread]\n\n"
+        )
+    };
+    let log = [line(53908, 12, 129), line(50188, 12, 129), line(53908, 5, 249)].concat();
+    let records = decode(log.lines());
+    let found: Vec<_> =
+        records.iter().map(|it| (it.line, it.peer.port, it.lines, it.secondaries)).collect();
+    assert_eq!(found, [(1, Some(53908), 2, 1), (6, Some(50188), 1, 0)]);
+    assert_eq!(records[0].peer_rdma_ip(), "192.168.6.5".parse().ok(), "not that of the bootstrap");
+}
+
+#[test]
 fn the_port_before_the_error() {
     // C124: the link flapped 90 s before the retries ran out.
     let log = format!(
