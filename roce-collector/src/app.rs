@@ -19,7 +19,7 @@ use std::sync::mpsc::sync_channel;
 use anyhow::{Context, Result, anyhow};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
-use tokio::sync::watch;
+use tokio::sync::{oneshot, watch};
 
 use crate::attach::LinkSource;
 use crate::bpf::{self, AttachRequest, Attachments, Datapath, DatapathOptions};
@@ -109,14 +109,18 @@ async fn collect(collector: &Collector) -> Result<ExitCode> {
     };
     let sweeper = sweeper.start(collector, Arc::clone(&is_stopping))?;
     let watcher = tokio::spawn(links::watch(source, collector.interfaces.clone(), latest_links));
-    let decoder = tokio::spawn(log_loop::decode(logs));
+    let (stop_decoder, stopped) = oneshot::channel();
+    let decoder = tokio::spawn(log_loop::decode(logs, stopped));
     tracing::info!("listening on http://{}", collector.listen);
 
     let served = serve(listener, ServerState { status, flows, inventory: queue_pairs }, stop).await;
     watcher.abort();
-    decoder.abort();
+    // What it has begun to decode is told before the end.
+    drop(stop_decoder);
+    let has_decoded = decoder.await.is_ok();
     is_stopping.store(true, std::sync::atomic::Ordering::Relaxed);
-    let is_sound = sweeper.join().is_ok() & host.join().is_ok() & inventory.join().is_ok();
+    let is_sound =
+        sweeper.join().is_ok() & host.join().is_ok() & inventory.join().is_ok() & has_decoded;
     served.context("the HTTP server failed")?;
     if !is_sound {
         return Err(anyhow!("a part of the collector panicked; see above"));

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use tokio::sync::oneshot;
 use tokio::time::{MissedTickBehavior, interval};
 
 use crate::explain::{Cause, ErrorRecord, Severity, WcStatus};
@@ -10,8 +11,8 @@ use crate::logs::{LogDecoders, LogSources, now};
 /// Time between two looks for sources that have fallen silent.
 const TICK: Duration = Duration::from_millis(250);
 
-/// Decodes lines until every source has ended.
-pub(super) async fn decode(mut sources: LogSources) {
+/// Decodes lines until every source has ended, or until `stopped`.
+pub(super) async fn decode(mut sources: LogSources, mut stopped: oneshot::Receiver<()>) {
     let mut decoders = LogDecoders::default();
     let mut ticks = interval(TICK);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -22,13 +23,22 @@ pub(super) async fn decode(mut sources: LogSources) {
                 has_ended = line.is_none();
                 line.map(|line| decoders.line(&line, now())).unwrap_or_default()
             }
+            _ = &mut stopped => {
+                has_ended = true;
+                Vec::new()
+            }
             _ = ticks.tick() => decoders.idle(now()),
         };
         for (source, record) in &records {
             tell(source, record);
         }
     }
-    for (source, record) in &decoders.finish() {
+    let mut records = Vec::new();
+    while let Ok(line) = sources.lines.try_recv() {
+        records.extend(decoders.line(&line, now()));
+    }
+    records.extend(decoders.finish());
+    for (source, record) in &records {
         tell(source, record);
     }
 }

@@ -17,6 +17,8 @@ pub(super) struct Entry {
     pub(super) host: Option<String>,
     pub(super) identifier: Option<String>,
     pub(super) pid: Option<String>,
+    /// Of the kernel's own log.
+    pub(super) is_kernel: bool,
     pub(super) message: Vec<u8>,
 }
 
@@ -141,6 +143,7 @@ impl ExportReader {
             b"__CURSOR" => self.entry.cursor = text(),
             b"_HOSTNAME" => self.entry.host = text(),
             b"SYSLOG_IDENTIFIER" => self.entry.identifier = text(),
+            b"_TRANSPORT" => self.entry.is_kernel = value == b"kernel",
             b"_PID" => self.entry.pid = text(),
             b"__REALTIME_TIMESTAMP" => {
                 let micros = text().and_then(|text| text.parse::<u64>().ok());
@@ -193,7 +196,7 @@ mod tests {
             b"__CURSOR=s=1;i=2\n__REALTIME_TIMESTAMP=1795953600500000\n_HOSTNAME=node7\n".to_vec(),
             b"SYSLOG_IDENTIFIER=trainer\n_PID=77\n_UID=0\n".to_vec(),
             binary("MESSAGE", b"one\ntwo=\xff"),
-            b"\n\nMESSAGE=three\nSYSLOG_IDENTIFIER=kernel\n\n".to_vec(),
+            b"\n\nMESSAGE=three\nSYSLOG_IDENTIFIER=kernel\n_TRANSPORT=kernel\n\n".to_vec(),
         ]
         .concat();
         for piece in [1, 3, 8, 1000] {
@@ -204,6 +207,7 @@ mod tests {
             let expected = [&head[..], b"one\n", head, b"two=\xff\n"].concat();
             assert_eq!(entries[0].to_lines(), expected);
             assert_eq!(entries[1].to_lines(), b" - kernel: three\n");
+            assert_eq!((entries[0].is_kernel, entries[1].is_kernel), (false, true));
         }
     }
 

@@ -17,20 +17,29 @@ use super::{LogCounter, Shared};
 
 const PROGRAM: &str = "journalctl";
 /// What of an entry is asked for.
-const FIELDS: &str = "--output-fields=MESSAGE,_HOSTNAME,SYSLOG_IDENTIFIER,_PID";
+const FIELDS: &str = "--output-fields=MESSAGE,_HOSTNAME,SYSLOG_IDENTIFIER,_PID,_TRANSPORT";
 
-/// Follows the journal from its present end, for ever.
-pub(super) async fn follow(shared: Shared) {
-    follow_program(PROGRAM, shared).await;
+/// Whether the journal's copies of the kernel's records are wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum KernelRecords {
+    /// There is no other source for them.
+    Wanted,
+    /// `/dev/kmsg` is read, too.
+    LeftOut,
 }
 
-async fn follow_program(program: &str, shared: Shared) {
+/// Follows the journal from its present end, for ever.
+pub(super) async fn follow(kernel: KernelRecords, shared: Shared) {
+    follow_program(PROGRAM, kernel, shared).await;
+}
+
+async fn follow_program(program: &str, kernel: KernelRecords, shared: Shared) {
     let mut sink = Sink::new("journal", shared);
     let mut cursor = None;
     let mut has_failed = false;
     loop {
         let before = cursor.clone();
-        let outcome = run(program, &mut cursor, &mut sink).await;
+        let outcome = run(program, kernel, &mut cursor, &mut sink).await;
         let counters = sink.counters();
         counters.count(LogCounter::JournalRestarts);
         match outcome {
@@ -64,6 +73,7 @@ async fn follow_program(program: &str, shared: Shared) {
 /// Reads from one run of the program; `cursor` is where the next one goes on.
 async fn run(
     program: &str,
+    kernel: KernelRecords,
     cursor: &mut Option<String>,
     sink: &mut Sink,
 ) -> io::Result<ExitStatus> {
@@ -89,7 +99,9 @@ async fn run(
         }
         let read = now();
         reader.feed(&buffer[..len], &mut |entry| {
-            sink.feed_written(&entry.to_lines(), entry.time.unwrap_or(read), read);
+            if !entry.is_kernel || kernel == KernelRecords::Wanted {
+                sink.feed_written(&entry.to_lines(), entry.time.unwrap_or(read), read);
+            }
             *cursor = entry.cursor.or(cursor.take());
         });
         sink.counters().add(LogCounter::JournalErrors, reader.take_errors());
@@ -112,6 +124,7 @@ mod tests {
     const SCRIPT: &str = r#"#!/bin/sh
 printf '__CURSOR=c1\n__REALTIME_TIMESTAMP=1795953600500000\n_HOSTNAME=node7\nSYSLOG_IDENTIFIER=trainer\n_PID=77\n'
 printf 'MESSAGE=remote access error: %s\n\n' "$*"
+printf '_TRANSPORT=kernel\nMESSAGE=remote access error, which /dev/kmsg has, too\n\n'
 "#;
 
     #[tokio::test]
@@ -123,7 +136,10 @@ printf 'MESSAGE=remote access error: %s\n\n' "$*"
         let (shared, mut lines) = shared(10);
         let counters = std::sync::Arc::clone(&shared.counters);
         let program = program.to_string_lossy().into_owned();
-        let task = tokio::spawn(async move { follow_program(&program, shared).await });
+        let task =
+            tokio::spawn(
+                async move { follow_program(&program, KernelRecords::LeftOut, shared).await },
+            );
         let mut next =
             async || timeout(Duration::from_secs(20), lines.recv()).await.unwrap().unwrap();
         let first = next().await;
@@ -149,7 +165,8 @@ printf 'MESSAGE=remote access error: %s\n\n' "$*"
     async fn without_the_program_it_says_so_once() {
         let (shared, _lines) = shared(10);
         let counters = std::sync::Arc::clone(&shared.counters);
-        let task = tokio::spawn(follow_program("/no/such/journalctl", shared));
+        let task =
+            tokio::spawn(follow_program("/no/such/journalctl", KernelRecords::Wanted, shared));
         while counters.get(LogCounter::JournalRestarts) < 3 {
             sleep(Duration::from_millis(5)).await;
         }

@@ -35,6 +35,8 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
+use journal::KernelRecords;
+
 pub use counters::{LogCounter, LogCounters};
 pub use decoders::{LogDecoders, SourcedRecord};
 pub use sink::LogLine;
@@ -107,14 +109,19 @@ impl LogSources {
         let (sender, lines) = mpsc::channel(limits.channel.max(1));
         let counters = Arc::new(LogCounters::default());
         let mut tasks = JoinSet::new();
-        for source in sources {
+        let has_kmsg = sources.contains(&LogSource::Kmsg);
+        let kernel = if has_kmsg { KernelRecords::LeftOut } else { KernelRecords::Wanted };
+        for (index, source) in sources.iter().enumerate() {
+            if sources[..index].contains(source) {
+                continue;
+            }
             let shared = Shared { limits, sender: sender.clone(), counters: Arc::clone(&counters) };
             match source {
                 LogSource::Path(path) => {
                     tasks.spawn(files::follow(path.clone(), shared));
                 }
                 LogSource::Journal => {
-                    tasks.spawn(journal::follow(shared));
+                    tasks.spawn(journal::follow(kernel, shared));
                 }
                 LogSource::Kmsg => {
                     let device = kmsg::open(Path::new(kmsg::DEVICE), &counters);
