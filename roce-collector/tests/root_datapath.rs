@@ -5,7 +5,7 @@
 
 use roce_collector::attach::Program;
 use roce_collector::bpf::{Datapath, DatapathOptions, FlowTable, RecordState};
-use roce_collector::capture::{CaptureReader, Frame, LinkType};
+use roce_collector::capture::{CaptureReader, Frame, LinkType, TapLoss};
 use roce_collector::flow::{RecordSnapshot, RecordTotals};
 use roce_collector::read::Engine;
 use roce_common::flow::{FlowKey, WideKey};
@@ -69,7 +69,15 @@ fn expected(frames: &[&Vec<u8>], tap: u8) -> (Records, TapCounters) {
     for &frame in frames {
         let wire_len = frame.len() as u32;
         let link_type = LinkType::Ethernet;
-        engine.frame(&Frame { data: frame, wire_len, time: None, link_type, interface: 0 });
+        engine.frame(&Frame {
+            data: frame,
+            wire_len,
+            time: None,
+            link_type,
+            interface: 0,
+            loss: TapLoss::None,
+            statistics: 0,
+        });
     }
     let reading = engine.finish();
     let records = reading.records.into_iter();

@@ -10,8 +10,7 @@ use aya_ebpf::bindings::BPF_F_MMAPABLE;
 use aya_ebpf::macros::map;
 use aya_ebpf::maps::{Array, HashMap, LruHashMap, PerCpuArray, Stack};
 use roce_common::config::HEADER_BYTES;
-use roce_common::flow::{FlowCold, NarrowSlot, SpillCount, SpillKey, WideSlot};
-use roce_common::sequence::SequenceState;
+use roce_common::flow::{FlowCold, NarrowSlot, SequenceRecord, SpillCount, SpillKey, WideSlot};
 use roce_common::tap::{MAX_TAPS, TapCounters};
 
 /// Slots of IPv4 flows; user space reads them by mmap.
@@ -53,7 +52,7 @@ pub(crate) static DEFERRED: PerCpuArray<Deferred> = PerCpuArray::with_max_entrie
 
 /// Side states of the PSN engine, for records where something was not in order or is being timed.
 #[map]
-pub(crate) static SEQUENCES: Array<SequenceState> = Array::with_max_entries(1, BPF_F_MMAPABLE);
+pub(crate) static SEQUENCES: Array<SequenceRecord> = Array::with_max_entries(1, BPF_F_MMAPABLE);
 
 /// Indexes of the free ones. User space fills it, and puts back what it has read.
 #[map]

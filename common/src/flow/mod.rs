@@ -16,6 +16,7 @@ mod key;
 mod opcode_index;
 mod place;
 mod run;
+mod sequence_record;
 mod slot;
 mod spill;
 
@@ -26,5 +27,6 @@ pub use key::{FlowKey, NarrowKey, PsnSpace, RecordTag, WideKey};
 pub use opcode_index::{OPCODE_COUNTERS, opcode_index, opcode_of_index};
 pub use place::RecordPlace;
 pub use run::{Run, RunClass};
+pub use sequence_record::SequenceRecord;
 pub use slot::{FlowSlot, NarrowSlot, WIRE_BYTES_BITS, WideSlot};
 pub use spill::{SpillCount, SpillKey};

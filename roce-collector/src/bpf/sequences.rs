@@ -4,8 +4,10 @@ use super::DatapathError;
 use super::mapped::MappedArray;
 use aya::Ebpf;
 use aya::maps::{Map, MapData, Stack};
+use roce_common::flow::SequenceRecord;
 use roce_common::sequence::SequenceState;
 use std::fmt;
+use std::ptr::addr_of_mut;
 use std::sync::{Mutex, PoisonError};
 
 const STATES: &str = "SEQUENCES";
@@ -13,7 +15,7 @@ const FREE: &str = "FREE_SEQUENCES";
 
 /// The pool of side states. A record takes one when it first needs it.
 pub struct SequencePool {
-    states: MappedArray<SequenceState>,
+    states: MappedArray<SequenceRecord>,
     free: Mutex<Stack<MapData, u32>>,
 }
 
@@ -41,21 +43,22 @@ impl SequencePool {
     pub(super) fn read(&self, link: u32) -> Option<SequenceState> {
         let place = self.place(link)?;
         // SAFETY: the pointer is valid and aligned, and every bit pattern is a valid state.
-        Some(unsafe { place.read_volatile() })
+        Some(unsafe { place.read_volatile() }.state)
     }
 
     /// Writes the state that a record keeps by `link`. The caller holds the lock of that record.
     pub(super) fn write(&self, link: u32, state: SequenceState) {
         if let Some(place) = self.place(link) {
             // SAFETY: the pointer is valid and aligned, and the record's lock guards it.
-            unsafe { place.write_volatile(state) };
+            unsafe { addr_of_mut!((*place).state).write_volatile(state) };
         }
     }
 
     /// Makes the state that a record kept by `link` free for others. The record no longer has it.
     pub(super) fn release(&self, link: u32) {
-        if self.place(link).is_some() {
-            self.write(link, SequenceState::default());
+        if let Some(place) = self.place(link) {
+            // SAFETY: as in `write`.
+            unsafe { place.write_volatile(SequenceRecord::default()) };
             // There is room, for whatever is put back was taken out before.
             let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
             if let Err(error) = free.push(link - 1, 0) {
@@ -64,7 +67,7 @@ impl SequencePool {
         }
     }
 
-    fn place(&self, link: u32) -> Option<*mut SequenceState> {
+    fn place(&self, link: u32) -> Option<*mut SequenceRecord> {
         self.states.pointer(link.checked_sub(1)? as usize)
     }
 }

@@ -9,7 +9,7 @@ use roce_collector::attach::{DirectionChoice, HookChoice, KernelFacts, LinkSourc
 use roce_collector::bpf::{
     AttachRequest, Attachments, Datapath, DatapathOptions, FlowTable, RecordState,
 };
-use roce_collector::capture::{CaptureReader, Frame, LinkType, Timestamp};
+use roce_collector::capture::{CaptureReader, Frame, LinkType, TapLoss, Timestamp};
 use roce_collector::flow::{RecordSnapshot, RecordTotals, SequenceReport};
 use roce_collector::read::Engine;
 use roce_common::flow::{FlowKey, WideKey};
@@ -141,6 +141,8 @@ fn of_file(frames: &[(Duration, Vec<u8>)]) -> Expected {
             time: Some(Timestamp::from_nanos(1_000_000_000 + time.as_nanos() as u64)),
             link_type: LinkType::Ethernet,
             interface: 0,
+            loss: TapLoss::None,
+            statistics: 0,
         });
     }
     let reading = engine.finish();
@@ -183,12 +185,16 @@ fn space(key: &WideKey, totals: &RecordTotals) -> (String, Space) {
 }
 
 impl Space {
-    /// The kernel's clock ticks in jiffies: of the shortest silences it cannot say whether they were long
-    /// enough for a timeout, and then does not call them one.
+    /// Only of silences that are about as long as the shortest timeout may the two think differently: a
+    /// replay is not exact to the microsecond, and the kernel's coarse clock ticks in jiffies.
     fn is_confirmed_by(&self, kernel: &Self) -> bool {
-        let Self { first, highest, figures, timeouts } = self;
-        (first, highest, figures) == (&kernel.first, &kernel.highest, &kernel.figures)
-            && kernel.timeouts <= *timeouts
-            && timeouts - kernel.timeouts <= timeouts / 4 + 2
+        let rewinds = |space: &Self| space.figures.map_or(0, |figures| figures.go_back_n_episodes);
+        let others = |space: &Self| {
+            let figures = space.figures;
+            figures.map(|figures| SequenceReport { go_back_n_episodes: 0, ..figures })
+        };
+        (self.first, self.highest, others(self)) == (kernel.first, kernel.highest, others(kernel))
+            && rewinds(self).abs_diff(rewinds(kernel)) <= self.timeouts.div_ceil(10)
+            && self.timeouts.abs_diff(kernel.timeouts) <= self.timeouts / 4 + 2
     }
 }

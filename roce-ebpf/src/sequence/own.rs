@@ -1,6 +1,6 @@
 //! What a packet is to its own PSN space.
 
-use super::records::{cold_of, peek, state_of};
+use super::records::{cold_of, peek, sequence_of};
 use super::turn::Turn;
 use super::{Step, is_sampled, tell};
 use core::ptr::addr_of;
@@ -56,12 +56,18 @@ fn ordered(place: RecordPlace, word: SequenceWord, turn: &mut Turn, cold: &mut F
     if is_new && is_start && span != 0 && !is_timed {
         return Step { word: word.started(psn, span, kind), tell: answer };
     }
-    let Some(state) = state_of(cold) else {
+    let Some(record) = sequence_of(cold) else {
         return Step { word: word.started(psn, span, kind), tell: answer };
     };
-    turn.packet.idle = turn.idle_us();
+    turn.packet.idle = if record.seen_packets == turn.packets_before {
+        turn.packet.time_us.wrapping_sub(record.seen_at_us)
+    } else {
+        turn.idle_us()
+    };
+    record.seen_at_us = turn.packet.time_us;
+    record.seen_packets = turn.packets_before.wrapping_add(1);
     turn.word = word;
-    let mut sequence = Sequence { word: &mut turn.word, state };
+    let mut sequence = Sequence { word: &mut turn.word, state: &mut record.state };
     if is_new {
         sequence.adopt(cold.first_psn(), turn.packets_before);
     }
@@ -84,13 +90,14 @@ fn ordered(place: RecordPlace, word: SequenceWord, turn: &mut Turn, cold: &mut F
     Step { word: turn.word, tell: answer | watch | again }
 }
 
-/// Highest PSN of an ACK to these requests.
+/// A PSN that these requests are acknowledged up to. Not the highest one of an answer, for that may be
+/// what a NAK asks for.
 #[inline(always)]
 fn answered(place: RecordPlace, cold: &FlowCold) -> Option<Psn> {
     if cold.peer == 0 {
         return None;
     }
-    peek(place.linked(cold.peer))?.last()
+    Some(peek(place.linked(cold.peer))?.last()?.plus(Psn::MAX.get()))
 }
 
 /// What requests and their READ responses have shown of the path.

@@ -1,12 +1,12 @@
 //! What a packet says of the other direction's PSN spaces.
 
 use super::links::{roce_announce, roce_find_requests};
-use super::records::{cold_of, lock_of, peek, state_of, update};
+use super::records::{cold_of, lock_of, peek, sequence_of, update};
 use super::tell;
 use super::turn::Turn;
 use crate::store::{release, take};
 use core::ptr::addr_of;
-use roce_common::flow::{FlowCold, RecordPlace};
+use roce_common::flow::{FlowCold, RecordPlace, SequenceRecord};
 use roce_common::psn::Psn;
 use roce_common::sequence::{Sequence, SequenceKind, SequenceWord};
 
@@ -46,7 +46,8 @@ pub(crate) extern "C" fn roce_tell_peers(what: u32) -> u32 {
     }
     if what & tell::ASKED_AGAIN != 0 && links.responses != 0 {
         let psn = turn.packet.psn;
-        let is_answered = links.peer != 0 && has_reached(place.linked(links.peer), psn);
+        // A NAK with that very PSN asks for it.
+        let is_answered = links.peer != 0 && has_reached(place.linked(links.peer), psn.plus(1));
         let responses = place.linked(links.responses);
         if is_answered || has_reached(responses, psn) {
             roce_note(responses.word(), note::ASKED_AGAIN_AFTER_ANSWER);
@@ -154,7 +155,7 @@ fn noted(
         return (word, false);
     }
     let first_psn = cold.first_psn();
-    let Some(state) = state_of(cold) else { return (word, false) };
+    let Some(SequenceRecord { state, .. }) = sequence_of(cold) else { return (word, false) };
     let (psn, time_us) = (turn.packet.psn, turn.packet.time_us);
     let aeth = if turn.has_extended() { turn.extended } else { 0 };
     turn.word = word;

@@ -3,8 +3,8 @@
 use crate::maps::{FREE_SEQUENCES, NARROW_COLD, NARROW_SLOTS, SEQUENCES, WIDE_COLD, WIDE_SLOTS};
 use crate::store::{release, take};
 use core::ptr::addr_of_mut;
-use roce_common::flow::{FlowCold, RecordPlace};
-use roce_common::sequence::{SequenceState, SequenceWord};
+use roce_common::flow::{FlowCold, RecordPlace, SequenceRecord};
+use roce_common::sequence::SequenceWord;
 
 /// The word of a slot, locked or not.
 #[inline(always)]
@@ -54,15 +54,15 @@ pub(super) fn update(
 /// The side state of a record whose lock is held; a free one if it has none. `None` when there is none
 /// left, which the record remembers.
 #[inline(always)]
-pub(super) fn state_of(cold: &mut FlowCold) -> Option<&'static mut SequenceState> {
+pub(super) fn sequence_of(cold: &mut FlowCold) -> Option<&'static mut SequenceRecord> {
     if cold.sequence == FlowCold::NO_SEQUENCE {
         cold.sequence = match FREE_SEQUENCES.pop() {
             Ok(Some(index)) => index.wrapping_add(1),
             _ => FlowCold::SEQUENCE_REFUSED,
         };
     }
-    let state = SEQUENCES.get_ptr_mut(cold.sequence.wrapping_sub(1))?;
+    let record = SEQUENCES.get_ptr_mut(cold.sequence.wrapping_sub(1))?;
     // SAFETY: the verifier bounds it. It belongs to the record from here on, until user space takes
     // both back under the record's lock, so that lock guards it.
-    Some(unsafe { &mut *state })
+    Some(unsafe { &mut *record })
 }
