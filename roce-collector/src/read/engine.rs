@@ -72,7 +72,7 @@ pub struct Reading {
     /// What happened to each of them; those at the end may be missing.
     pub recorders: Vec<Recorder>,
     /// Distributions and the longest retry ladder of each, as far.
-    pub spreads: Vec<(Spread, Option<RetriesReport>)>,
+    pub spreads: Vec<(Option<Box<Spread>>, Option<RetriesReport>)>,
     /// QPs that belong together.
     pub pairs: Vec<QpPair>,
     /// Connection manager messages.

@@ -184,8 +184,13 @@ fn set_spreads(reading: &Reading, reports: &mut [FlowReport]) {
     let mut spreads: HashMap<_, (Spread, Option<RetriesReport>)> = HashMap::new();
     for ((key, ..), (spread, retries)) in reading.records.iter().zip(&reading.spreads) {
         let Some(id) = FlowId::of(key) else { continue };
+        if spread.is_none() && retries.is_none() {
+            continue;
+        }
         let sum = spreads.entry((id.src, id.dst, id.dst_qp, id.transport.name())).or_default();
-        sum.0.add(spread);
+        if let Some(spread) = spread {
+            sum.0.add(spread);
+        }
         sum.1 = sum.1.or(*retries);
     }
     for report in reports {

@@ -2,12 +2,13 @@
 
 use proptest::prelude::*;
 use proptest::sample::Index;
+use roce_collector::capture::{CaptureReader, Timestamp};
 use roce_collector::read::{Colours, Engine, FlowFilter, ReadReport, Source, write_text};
 use roce_common::marking::MarkingPolicy;
 use roce_testkit::capture::{Format, PcapWriter};
-use roce_testkit::scenario::{Frame, Scenario, all};
+use roce_testkit::scenario::{Frame, all};
 
-use super::{open_bytes, report};
+use super::{capture, open_bytes, report};
 
 /// One thing that goes wrong; the index picks the frame.
 #[derive(Clone, Debug)]
@@ -69,6 +70,24 @@ fn file(frames: &[Frame]) -> Vec<u8> {
     writer.finish().expect("memory")
 }
 
+/// Generated traffic, and connections that a real driver set up.
+fn traffic() -> Vec<Vec<Frame>> {
+    let generated = all().into_iter().map(|scenario| scenario.frames);
+    let captured = ["cm-ucmatose-v4.va", "cm-reject-nolistener-v4.va", "err-rnr-recover-v4.va"];
+    generated.chain(captured.map(frames_of)).collect()
+}
+
+fn frames_of(name: &str) -> Vec<Frame> {
+    let path = capture(&format!("lab/{name}.pcap.gz"));
+    let mut reader = CaptureReader::open(&path).expect("a capture file");
+    let mut frames = Vec::new();
+    while let Some(frame) = reader.next_frame().expect("a sound file") {
+        let nanos = frame.time.map_or(0, Timestamp::as_nanos);
+        frames.push(Frame { nanos, bytes: frame.data.to_vec() });
+    }
+    frames
+}
+
 fn report_of(file: Vec<u8>, qp: u32) -> ReadReport {
     let mut reader = open_bytes(file);
     let mut engine = Engine::new(1000, MarkingPolicy::DEFAULT);
@@ -88,8 +107,8 @@ proptest! {
         which in any::<Index>(),
         damages in proptest::collection::vec(damage(), 0..40),
     ) {
-        let scenarios = all();
-        let Scenario { mut frames, .. } = scenarios[which.index(scenarios.len())].clone();
+        let mut traffic = traffic();
+        let mut frames = traffic.swap_remove(which.index(traffic.len()));
         for damage in &damages {
             apply(&mut frames, damage);
         }

@@ -59,8 +59,8 @@ pub(super) struct RecordOutcome {
     pub path_mtu: Option<u32>,
     /// What happened.
     pub recorder: Recorder,
-    /// Distributions.
-    pub spread: Spread,
+    /// Distributions, where there is a value.
+    pub spread: Option<Box<Spread>>,
     /// The longest retry ladder.
     pub retries: Option<RetriesReport>,
 }
@@ -237,8 +237,8 @@ impl Sequences {
             counts: record.has_order.then_some(record.counts),
             highest_psn: record.has_order.then(|| record.word.last()).flatten(),
             path_mtu: (path_mtu != 0).then_some(path_mtu),
-            spread: record.spread,
             retries: record.retries(),
+            spread: record.spread,
             recorder: record.recorder,
         };
         Outcome {

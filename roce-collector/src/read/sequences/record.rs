@@ -35,7 +35,7 @@ pub(super) struct RecordSequence {
     pub recorder: Recorder,
     /// Distributions when they were last added to `spread`.
     pub looked_at: Histograms,
-    pub spread: Spread,
+    pub spread: Option<Box<Spread>>,
     /// Packets since then.
     pub since_look: u16,
     /// The longest retry ladder.
@@ -77,9 +77,12 @@ impl RecordSequence {
 
     /// Adds up distributions before their counters wrap.
     pub(super) fn look(&mut self) {
-        self.spread.advance(&self.looked_at, &self.state.spread);
-        self.looked_at = self.state.spread;
         self.since_look = 0;
+        if self.looked_at != self.state.spread {
+            let spread = self.spread.get_or_insert_default();
+            spread.advance(&self.looked_at, &self.state.spread);
+            self.looked_at = self.state.spread;
+        }
     }
 
     /// Remembers the ladder that the sender is on, when it is the longest so far. One rewind that a NAK asked
