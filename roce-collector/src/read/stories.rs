@@ -25,11 +25,17 @@ pub struct Unconnected {
     pub timeline: Vec<Entry>,
 }
 
+impl Reading {
+    /// What happened between two QPs, both directions in order; empty when none of it is in the file.
+    pub fn timeline(&self, a: QpEnd, b: QpEnd) -> Vec<Entry> {
+        timeline(self, &[(a.ip, b), (b.ip, a)], &[a, b])
+    }
+}
+
 /// Gives every pair its time line.
 pub(super) fn tell_pairs(reading: &Reading, pairs: &mut [QpPair]) {
     for pair in pairs {
-        let ways = [(pair.a.ip, pair.b), (pair.b.ip, pair.a)];
-        pair.timeline = Some(timeline(reading, &ways, &[pair.a, pair.b]));
+        pair.timeline = Some(reading.timeline(pair.a, pair.b));
     }
 }
 
