@@ -123,7 +123,8 @@ static ICRC_ERROR: Kind = kind(
     "icrc_error",
     Severity::Error,
     None,
-    "Packets arrived with a wrong ICRC and were dropped: damage on the way, or two implementations that do not agree. Not a verdict about retries.",
+    "Packets arrived with a wrong ICRC and were dropped: damage on the way, or two implementations that do \
+     not agree. Not a verdict about retries.",
 );
 static LNET_TIMEOUT: Kind = kind(
     "lnet_timeout",

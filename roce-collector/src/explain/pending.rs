@@ -235,6 +235,7 @@ impl Entry {
             len_raw,
             wr_id,
             traffic_class,
+            queue,
             cqn,
             srqn,
             wqe_counter,
@@ -294,9 +295,11 @@ fn is_same_time(one: &ErrorRecord, other: &ErrorRecord) -> bool {
     }
 }
 
-/// The same message again. One that names nothing may be about anything.
+/// The same message again. One that names nothing may be about anything; of flushed work it does not matter.
 fn is_repeated(one: &ErrorRecord, other: &ErrorRecord) -> bool {
-    let names_something = other.pid.is_some()
+    let names_something = other.status == Some(WcStatus::WR_FLUSH)
+        || other.queue.is_some()
+        || other.pid.is_some()
         || other.peer.ip.is_some()
         || other.local.qp.is_some()
         || other.device.is_some();
@@ -307,6 +310,7 @@ fn is_repeated(one: &ErrorRecord, other: &ErrorRecord) -> bool {
         && one.event == other.event
         && one.device == other.device
         && one.port == other.port
+        && one.queue == other.queue
         && one.cqn == other.cqn
         && one.local == other.local
         && one.peer == other.peer
@@ -328,5 +332,6 @@ fn is_flushed_by(cause: &ErrorRecord, flushed: &ErrorRecord) -> bool {
         && (same_peer
             || names(cause.local.qp, flushed.local.qp)
             || names(cause.cqn, flushed.cqn)
+            || (cause.queue.is_some() && cause.queue == flushed.queue)
             || same_controller)
 }

@@ -169,6 +169,8 @@ pub struct ErrorRecord {
     pub wr_id: Option<u64>,
     /// Traffic class: DSCP in the upper six bits, ECN in the lower two.
     pub traffic_class: Option<u8>,
+    /// Queue or connection by the address that the program prints for it.
+    pub queue: Option<String>,
     /// Completion queue.
     pub cqn: Option<u32>,
     /// Shared receive queue.
@@ -214,6 +216,7 @@ impl ErrorRecord {
             len_raw: None,
             wr_id: None,
             traffic_class: None,
+            queue: None,
             cqn: None,
             srqn: None,
             wqe_counter: None,

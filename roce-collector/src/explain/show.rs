@@ -135,6 +135,7 @@ fn fields(record: &ErrorRecord) -> Vec<(&'static str, String)> {
             record.request.map(str::to_owned),
             record.role.map(|role| role.name().to_owned()),
             with("work request", record.wr_id.map(|id| format!("{id:#x}"))),
+            with("queue", record.queue.clone()),
             with("CQ", hex(record.cqn)),
             with("SRQ", hex(record.srqn)),
         ],

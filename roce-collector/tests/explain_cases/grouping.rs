@@ -96,6 +96,23 @@ fn syndromes_of_the_kernel_by_the_thousand() {
 }
 
 #[test]
+fn flushed_work_of_programs_that_name_little() {
+    let spdk = |status: &str, request: u32| {
+        format!(
+            "[2020-08-05 15:08:46.450456] rdma.c:3918:nvmf_rdma_poller_poll: *ERROR*: Error on CQ 0x7fb64c021d80, \
+             request 0x{request}, type 2, status: {status}"
+        )
+    };
+    let mut log = vec![spdk("(12): transport retry counter exceeded", 1)];
+    log.extend((2..50).map(|n| spdk("(5): Work Request Flushed Error", n)));
+    let record = decode_one(&log.join("\n"));
+    assert_eq!((record.secondaries, record.queue.as_deref()), (48, Some("0x7fb64c021d80")));
+    let nvmet = "nvmet_rdma: SEND for CQE 0x00000000a1b2c3d4 failed with status WR flushed (5).\n";
+    let record = decode_one(&nvmet.repeat(1000));
+    assert_eq!((record.secondaries, record.severity()), (1000, Severity::Secondary));
+}
+
+#[test]
 fn a_real_report() {
     // The lines of NVIDIA/nccl issue 1698, with other addresses.
     let head = "node-2:353236:353423 [6]";

@@ -24,6 +24,10 @@ pub(super) fn parse(message: &str) -> Option<Found> {
     let (code, words) = status(message)?;
     record.status = WcStatus::new(code);
     record.is_truncated = record.status.is_some_and(|status| is_cut(words, status));
+    record.queue = ["rqpair ", "Queue Pair ", " on CQ "]
+        .into_iter()
+        .find_map(|name| after(message, name))
+        .map(|queue| word(queue).to_owned());
     record.operation = after(message, ", type ")
         .map(word)
         .filter(|kind| kind.bytes().all(|b| b.is_ascii_uppercase() || b == b'_'))
