@@ -158,6 +158,24 @@ static CONNECTION_ERROR: Kind = kind(
 );
 static RECOVERY: Kind =
     kind("recovery", Severity::Info, None, "The connection is being made again, or was.");
+static REQUEST_TIMEOUT: Kind = kind(
+    "request_timeout",
+    Severity::Error,
+    None,
+    "A request was not answered in time: its work may still be retried, or the peer does not answer.",
+);
+static PORT_MODULE: Kind = kind(
+    "port_module",
+    Severity::Info,
+    None,
+    "The cable or transceiver of a port reports something: what, is in the line.",
+);
+static PCIE_POWER: Kind = kind(
+    "pcie_power",
+    Severity::Info,
+    None,
+    "The slot gives the device less power than it wants: it may run slower.",
+);
 static COMMAND_FAILED: Kind = kind(
     "qp_command_failed",
     Severity::Error,
@@ -223,6 +241,21 @@ impl Event {
     /// Reconnecting.
     pub(super) const fn recovery() -> Self {
         Self { kind: &RECOVERY, code: None }
+    }
+
+    /// A request of a storage protocol without an answer.
+    pub(super) const fn request_timeout() -> Self {
+        Self { kind: &REQUEST_TIMEOUT, code: None }
+    }
+
+    /// What a cable or transceiver reports.
+    pub(super) const fn port_module() -> Self {
+        Self { kind: &PORT_MODULE, code: None }
+    }
+
+    /// Too little power from the slot.
+    pub(super) const fn pcie_power() -> Self {
+        Self { kind: &PCIE_POWER, code: None }
     }
 
     /// A command of the firmware that failed.

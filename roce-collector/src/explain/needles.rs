@@ -7,7 +7,7 @@ use aho_corasick::{AhoCorasick, AhoCorasickBuilder, AhoCorasickKind};
 use super::status::UNMISTAKABLE;
 
 /// Every form of [`super::producers`] has one of these, whatever its case.
-const NEEDLES: [&str; 49] = [
+const NEEDLES: [&str; 55] = [
     "got completion",
     "got cqe with error",
     "async event",
@@ -57,6 +57,12 @@ const NEEDLES: [&str; 49] = [
     "(wr_cqe",
     "error. status='",
     "cq completion status",
+    " qid ",
+    " on qp ",
+    "ib qp event",
+    "capsule size less than",
+    "insufficient power",
+    "port module event",
 ];
 
 static SEARCH: LazyLock<AhoCorasick> = LazyLock::new(|| {

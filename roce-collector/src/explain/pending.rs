@@ -224,6 +224,7 @@ impl Entry {
             local.gid,
             local.gid_index,
             local.qp,
+            peer.host,
             peer.ip,
             peer.port,
             peer.gid,
@@ -301,6 +302,7 @@ fn is_repeated(one: &ErrorRecord, other: &ErrorRecord) -> bool {
         || other.queue.is_some()
         || other.pid.is_some()
         || other.peer.ip.is_some()
+        || other.peer.host.is_some()
         || other.local.qp.is_some()
         || other.device.is_some();
     names_something
@@ -320,7 +322,8 @@ fn is_repeated(one: &ErrorRecord, other: &ErrorRecord) -> bool {
 fn is_flushed_by(cause: &ErrorRecord, flushed: &ErrorRecord) -> bool {
     let names = |one: Option<u32>, other: Option<u32>| one.is_some() && one == other;
     let is_failure = cause.status.is_some();
-    let same_peer = cause.peer.ip.is_some()
+    let same_peer = (cause.peer.ip.is_some() || cause.peer.host.is_some())
+        && cause.peer.host == flushed.peer.host
         && cause.peer.ip == flushed.peer.ip
         && cause.peer.port == flushed.peer.port;
     // A device of NVMe is one connection; an RDMA device is many.

@@ -102,6 +102,8 @@ pub struct Local {
 /// The other side.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Peer {
+    /// Name, where only that is printed.
+    pub host: Option<String>,
     /// Address. NCCL prints that of its TCP bootstrap, which need not be that of the RoCE port: the GID is.
     pub ip: Option<IpAddr>,
     /// TCP port of that bootstrap.

@@ -122,6 +122,7 @@ fn fields(record: &ErrorRecord) -> Vec<(&'static str, String)> {
     put(
         "peer",
         &[
+            record.peer.host.clone(),
             record.peer.ip.map(|ip| ip.to_string()),
             with("port", record.peer.port.map(|port| port.to_string())),
             with("GID", record.peer.gid.map(|gid| gid.to_string())),

@@ -1,6 +1,6 @@
 //! Forms of lines beyond those of the file.
 
-use roce_collector::explain::{Cause, Evidence, Producer, Severity, WcStatus};
+use roce_collector::explain::{Cause, Event, Evidence, Producer, Severity, WcStatus};
 
 use super::{decode, decode_one};
 
@@ -235,6 +235,13 @@ fn kernel_of_every_age() {
     assert_eq!((down.cause(), down.severity()), (Some(Cause::LinkFlap), Severity::Info));
     assert_eq!(down.device.as_deref(), Some("ens1f0np0"));
     assert!(decode(["app: Link down for maintenance"]).is_empty());
+    let unexpected = decode_one("mlx5_ib: Unexpected event type 7 on QP 00012a");
+    assert_eq!((unexpected.local.qp, unexpected.severity()), (Some(0x12a), Severity::Info));
+    let cable =
+        "mlx5_core 0000:01:00.0: Port module event[error]: module 0, Cable error, High Temperature";
+    assert_eq!(decode_one(cable).severity(), Severity::Info);
+    let power = "mlx5_core 0000:01:00.0: mlx5_pcie_event:301:(pid 9): Detected insufficient power on the PCIe slot (27W).";
+    assert_eq!(decode_one(power).device.as_deref(), Some("0000:01:00.0"));
 }
 
 #[test]
@@ -278,8 +285,29 @@ fn storage() {
     let event =
         decode_one("rdma.c:2249:spdk_nvmf_process_ib_event: *NOTICE*: Async event: port error");
     assert_eq!(event.cause(), Some(Cause::LinkFlap));
+    let timeout = decode_one("nvme nvme1: I/O 12 QID 3 timeout");
+    assert_eq!(timeout.event.as_ref().map(Event::name), Some("request_timeout"));
+    assert!(decode(["nvme nvme0: I/O 12 QID 3 timeout, completion polled"]).is_empty(), "a disk");
+    let stray = decode_one("nvme nvme1: tag 0x1f on QP 0x2a1 not found");
+    assert_eq!((stray.local.qp, stray.severity()), (Some(0x2a1), Severity::Error));
+    let target = decode_one("nvmet_rdma: received IB QP event: QP access error (3)");
+    assert_eq!(target.cause(), Some(Cause::AccessError));
     let recovery = decode_one("nvme nvme1: starting error recovery");
     assert_eq!((recovery.severity(), recovery.device.as_deref()), (Severity::Info, Some("nvme1")));
+}
+
+#[test]
+fn open_mpi_names_hosts() {
+    let record = decode_one(
+        "[node1][[5,1],0][btl_openib_component.c:3496:handle_wc] from node1 to: node2 error polling LP CQ with status \
+         RETRY EXCEEDED ERROR status number 12 for wr_id bdba80 opcode 128  vendor error 129 qp_idx 3",
+    );
+    assert_eq!(
+        (record.host.as_deref(), record.peer.host.as_deref()),
+        (Some("node1"), Some("node2"))
+    );
+    assert_eq!((record.status, record.vendor_err), (Some(WcStatus::RETRY_EXC), Some(0x81)));
+    assert_eq!((record.wr_id, record.opcode_raw), (Some(0xbd_ba80), Some(128)));
 }
 
 #[test]

@@ -47,6 +47,7 @@ pub(super) fn parse(message: &str) -> Option<Found> {
     qp_error(message, &record)
         .or_else(|| cq_error(message, &record))
         .or_else(|| failed_command(message, &record))
+        .or_else(|| device_event(message, record))
 }
 
 /// `rocep2s0/1: QP 137 error: unrecognized status (0x41 0x0 0x0)`: vendor code, type and hardware error.
@@ -95,6 +96,22 @@ fn failed_command(message: &str, record: &ErrorRecord) -> Option<Found> {
     let operation = command.split('(').next().map(str::to_owned);
     let event = Some(Event::command_failed(syndrome));
     Some(Found::whole(ErrorRecord { event, operation, ..record.clone() }))
+}
+
+/// `mlx5_ib: Unexpected event type 7 on QP 00012a`, `mlx5_pcie_event:301:(pid 9): Detected insufficient power`,
+/// `mlx5_core 0000:01:00.0: Port module event[error]: module 0, Cable error, High Temperature`.
+fn device_event(message: &str, mut record: ErrorRecord) -> Option<Found> {
+    record.event = Some(if let Some(rest) = after(message, "Unexpected event type ") {
+        record.local.qp = Some(hexadecimal_after(rest, " on QP ")? as u32);
+        Event::verbs("", None)
+    } else if message.contains("mlx5") && message.contains("insufficient power") {
+        Event::pcie_power()
+    } else if message.contains("mlx5") && message.contains("Port module event") {
+        Event::port_module()
+    } else {
+        return None;
+    });
+    Some(Found::whole(record))
 }
 
 /// `infiniband mlx5_0:`, `mlx5_core 0000:01:00.0:`, `mlx5_2:dump_cqe:`.

@@ -4,13 +4,13 @@ use super::Found;
 use crate::explain::event::Event;
 use crate::explain::record::{ErrorRecord, Producer};
 use crate::explain::status::WcStatus;
-use crate::explain::text::{after, decimal, word};
+use crate::explain::text::{after, decimal, hexadecimal, word};
 
 pub(super) fn parse(message: &str) -> Option<Found> {
     let mut record = ErrorRecord::new(Producer::Nvme);
     if let Some(rest) = after(message, "nvmet_rdma: ") {
         record.producer_format = Some("nvmet-rdma");
-        return completion(rest, record);
+        return completion(rest, record.clone()).or_else(|| target_event(rest, record));
     }
     let rest = after(message, "nvme nvme")?;
     record.producer_format = Some("nvme-rdma");
@@ -19,7 +19,22 @@ pub(super) fn parse(message: &str) -> Option<Found> {
     if rest.contains(" failed with status ") {
         return completion(rest, record);
     }
+    record.local.qp = after(rest, " on QP ").and_then(hexadecimal).map(|qp| qp as u32);
     record.event = Some(event(rest)?);
+    Some(Found::whole(record))
+}
+
+/// `received IB QP event: QP access error (3)`: the words are the kernel's own, the number is that of
+/// libibverbs.
+fn target_event(rest: &str, mut record: ErrorRecord) -> Option<Found> {
+    record.event = Some(if let Some(event) = after(rest, "received IB QP event: ") {
+        let (words, code) = event.rsplit_once(" (")?;
+        Event::verbs(words, decimal(code).map(|code| code as u32))
+    } else if rest.starts_with("Ctrl Fatal Error: capsule size less than 64 bytes") {
+        Event::connection_error()
+    } else {
+        return None;
+    });
     Some(Found::whole(record))
 }
 
@@ -44,8 +59,14 @@ fn event(rest: &str) -> Option<Event> {
         "Failed reconnect attempt",
         "Successfully reconnected",
     ];
-    if FAILED.iter().any(|words| rest.starts_with(words)) {
+    // `tag 0x1 on QP 0x2 not found`: an answer to a request that nobody sent.
+    let is_stray = rest.starts_with("tag 0x") && rest.ends_with(" not found");
+    if is_stray || FAILED.iter().any(|words| rest.starts_with(words)) {
         return Some(Event::connection_error());
+    }
+    // A disk on PCIe says what it does next in the same line.
+    if rest.starts_with("I/O ") && rest.contains(" QID ") && rest.ends_with(" timeout") {
+        return Some(Event::request_timeout());
     }
     RECOVERY.iter().any(|words| rest.starts_with(words)).then(Event::recovery)
 }
