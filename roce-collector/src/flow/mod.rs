@@ -9,6 +9,7 @@
 //! totals of all records --Flow::join--> flows --FlowReport::of--> JSON
 //! ```
 
+mod acknowledged;
 mod answers;
 #[expect(clippy::module_inception, reason = "the file is named after its type, as all others")]
 mod flow;
@@ -20,6 +21,7 @@ mod snapshot;
 mod spread;
 mod totals;
 
+pub use acknowledged::AcknowledgedReport;
 pub use answers::AnswersReport;
 pub use flow::{Flow, Record};
 pub use identity::FlowId;

@@ -10,7 +10,9 @@ use roce_common::tap::NAK_UNKNOWN;
 use roce_common::wire::{Opcode, Operation, RNR_TIMER_MICROSECONDS, RoceVersion, VlanTag};
 use serde::{Deserialize, Serialize};
 
-use super::{AnswersReport, Flow, RetriesReport, RttReport, SequenceReport, Spread};
+use super::{
+    AcknowledgedReport, AnswersReport, Flow, RetriesReport, RttReport, SequenceReport, Spread,
+};
 use crate::capture::Timestamp;
 use crate::timeline::Entry;
 
@@ -77,6 +79,9 @@ pub struct FlowReport {
     /// Distinct UDP source ports. Records only count changes, so it is known as long as no record saw a
     /// change, else `null`; also `null` for RoCEv1, which has none.
     pub udp_src_ports: Option<u64>,
+    /// How far its requests were acknowledged; left out when they were not, or nobody looked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub acknowledged: Option<AcknowledgedReport>,
     /// Round-trip times of its requests, where measured.
     pub rtt_us: Option<RttReport>,
     /// Rewinds of the sender by the PSNs that they went back: the least of a bucket, and how many; left out
@@ -189,6 +194,7 @@ impl FlowReport {
                 not_ect: flow.sum(|totals| totals.wrong_ecn),
             },
             udp_src_ports: udp_source_ports(flow),
+            acknowledged: None,
             rtt_us: None,
             go_back_psns: BTreeMap::new(),
             reorder_psns: BTreeMap::new(),

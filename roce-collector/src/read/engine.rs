@@ -9,10 +9,10 @@ use roce_common::wire::{
 };
 use serde::Serialize;
 
-use super::sequences::{Outcome, Sequences};
+use super::sequences::{Outcome, SequenceFacts, Sequences};
 use super::store::{FlowStore, OtherFlows};
 use crate::capture::{Frame, LinkType, NetworkStart, TapLoss, Timestamp, network_layer};
-use crate::flow::{FlowId, RecordTotals, RetriesReport, Spread};
+use crate::flow::{FlowId, RecordTotals};
 use crate::pair::{CmEvent, QpPair};
 use crate::timeline::{Moment, Recorder};
 
@@ -71,8 +71,8 @@ pub struct Reading {
     pub records: Vec<(WideKey, RecordTotals, Option<Timestamp>)>,
     /// What happened to each of them; those at the end may be missing.
     pub recorders: Vec<Recorder>,
-    /// Distributions and the longest retry ladder of each, as far.
-    pub spreads: Vec<(Option<Box<Spread>>, Option<RetriesReport>)>,
+    /// What else the PSN engine knows of each, as far.
+    pub facts: Vec<SequenceFacts>,
     /// QPs that belong together.
     pub pairs: Vec<QpPair>,
     /// Connection manager messages.
@@ -162,19 +162,19 @@ impl Engine {
         let mut records = self.flows.into_totals();
         let Outcome { records: outcomes, pairs, connection_events } = self.sequences.finish();
         let mut recorders = Vec::with_capacity(outcomes.len());
-        let mut spreads = Vec::with_capacity(outcomes.len());
+        let mut facts = Vec::with_capacity(outcomes.len());
         for ((_, totals, _), outcome) in records.iter_mut().zip(outcomes) {
             totals.sequence = outcome.counts;
             totals.highest_psn = outcome.highest_psn.or(totals.highest_psn);
             totals.path_mtu = outcome.path_mtu;
             recorders.push(outcome.recorder);
-            spreads.push((outcome.spread, outcome.retries));
+            facts.push(outcome.facts);
         }
         Reading {
             other_flows,
             records,
             recorders,
-            spreads,
+            facts,
             pairs,
             connection_events,
             tap: self.tap,

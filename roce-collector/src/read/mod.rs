@@ -21,6 +21,7 @@ pub use engine::{Engine, FrameCounts, IcrcCounts, Reading};
 pub use filter::FlowFilter;
 pub use findings::{Finding, Severity};
 pub use report::{InputReport, NotSeenReport, PacketsReport, ReadReport, Source};
+pub use sequences::SequenceFacts;
 pub use store::{FlowStore, OtherFlows};
 pub use stories::Unconnected;
 pub use text::{Colours, write_text};

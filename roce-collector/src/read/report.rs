@@ -7,11 +7,12 @@ use roce_common::wire::ParseReason;
 use serde::Serialize;
 
 use super::findings::{Finding, find};
+use super::sequences::SequenceFacts;
 use super::store::record;
 use super::stories::{Unconnected, tell_flows, tell_others, tell_pairs};
 use super::{FlowFilter, IcrcCounts, OtherFlows, Reading};
 use crate::capture::{CaptureInfo, Format, LinkType, Timestamp};
-use crate::flow::{AnswersReport, Flow, FlowId, FlowReport, RetriesReport, Spread};
+use crate::flow::{AnswersReport, Flow, FlowId, FlowReport, Spread};
 use crate::pair::{QpPair, SourceQps};
 
 /// What a capture file says; one JSON object.
@@ -127,7 +128,7 @@ impl ReadReport {
             reports.iter_mut().for_each(FlowReport::hide_syndromes);
         }
         AnswersReport::assign(&mut reports);
-        set_spreads(reading, &mut reports);
+        set_facts(reading, &mut reports);
         FlowReport::sort(&mut reports);
         let mut pairs: Vec<_> =
             reading.pairs.iter().filter(|pair| filter.matches_pair(pair)).cloned().collect();
@@ -179,25 +180,25 @@ impl ReadReport {
     }
 }
 
-/// Gives flows the distributions of their records.
-fn set_spreads(reading: &Reading, reports: &mut [FlowReport]) {
-    let mut spreads: HashMap<_, (Spread, Option<RetriesReport>)> = HashMap::new();
-    for ((key, ..), (spread, retries)) in reading.records.iter().zip(&reading.spreads) {
-        let Some(id) = FlowId::of(key) else { continue };
-        if spread.is_none() && retries.is_none() {
-            continue;
-        }
-        let sum = spreads.entry((id.src, id.dst, id.dst_qp, id.transport.name())).or_default();
+/// Gives flows what the PSN engine knows of their records.
+fn set_facts(reading: &Reading, reports: &mut [FlowReport]) {
+    let mut of_flow: HashMap<_, (Spread, SequenceFacts)> = HashMap::new();
+    for ((key, ..), facts) in reading.records.iter().zip(&reading.facts) {
+        let SequenceFacts { spread, retries, acknowledged } = facts;
+        let has_any = spread.is_some() || retries.is_some() || acknowledged.is_some();
+        let Some(id) = FlowId::of(key).filter(|_| has_any) else { continue };
+        let flow = of_flow.entry((id.src, id.dst, id.dst_qp, id.transport.name())).or_default();
         if let Some(spread) = spread {
-            sum.0.add(spread);
+            flow.0.add(spread);
         }
-        sum.1 = sum.1.or(*retries);
+        flow.1.retries = flow.1.retries.or(*retries);
+        flow.1.acknowledged = flow.1.acknowledged.or(*acknowledged);
     }
     for report in reports {
         let key = (report.src, report.dst, report.dst_qp, report.transport.as_ref());
-        if let Some((spread, retries)) = spreads.get(&key).copied() {
+        if let Some((spread, facts)) = of_flow.get(&key).cloned() {
             report.set_spread(&spread);
-            report.retries = retries;
+            (report.retries, report.acknowledged) = (facts.retries, facts.acknowledged);
         }
     }
 }

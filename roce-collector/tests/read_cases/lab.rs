@@ -167,6 +167,10 @@ fn distances_and_round_trips() {
     let rtt = data.rtt_us.expect("samples");
     assert!(rtt.samples > 50 && rtt.p50 < rtt.p99 && rtt.p99 < 100_000.0, "{rtt:?}");
 
+    let acknowledged = data.acknowledged.expect("ACKs");
+    assert_eq!((Some(acknowledged.psn), acknowledged.msn), (data.psn.map(|psn| psn.last), 600));
+    assert!((3.0..5.0).contains(&acknowledged.psns_per_answer), "4 packets a message");
+
     let report = read("lab/reorder-write-v4.vb.pcap.gz");
     let data = report.flows.iter().find(|flow| flow.psn.is_some()).expect("requests");
     assert_eq!(data.reorder_psns.values().sum::<u64>(), 2, "two were held back");

@@ -6,7 +6,7 @@ use roce_collector::capture::CaptureReader;
 use roce_collector::read::{Colours, Engine, FlowFilter, ReadReport, Source, write_text};
 use roce_common::marking::MarkingPolicy;
 use roce_testkit::capture::Format;
-use roce_testkit::scenario::{Connection, write_stream};
+use roce_testkit::scenario::{Connection, LossAt, Scenario, congestion, go_back_n, write_stream};
 use serde_json::Value;
 
 use super::{capture, open_bytes};
@@ -164,4 +164,49 @@ fn one_direction_alone_has_a_time_line_too() {
     let timeline = report.flows[0].timeline.as_ref().expect("a time line");
     let kinds: Vec<_> = timeline.iter().map(|entry| entry.what.as_str()).collect();
     assert!(kinds.iter().any(|what| what.starts_with("gap")), "{kinds:?}");
+}
+
+fn of_scenario(scenario: &Scenario) -> ReadReport {
+    let file = scenario.to_pcap(Format::default()).expect("memory");
+    report(open_bytes(file), Connection::ipv4(1).responder.qp)
+}
+
+#[test]
+fn marks_and_notifications_are_runs() {
+    let mut scenario = congestion(&Connection::ipv4(1), 6);
+    let half = scenario.frames.len() / 2;
+    for frame in &mut scenario.frames[half..] {
+        frame.nanos += 200_000_000; // less than a silence, more than a pause
+    }
+    let entries = entries(&of_scenario(&scenario));
+    for kind in ["ce_marks", "cnp"] {
+        let runs: Vec<_> = entries.iter().filter(|entry| entry["kind"] == kind).collect();
+        assert_eq!(runs.len(), 2, "{kind}: {entries:#?}");
+        let packets: u64 = runs.iter().map(|run| run["packets"].as_u64().unwrap()).sum();
+        assert_eq!(packets, if kind == "cnp" { 6 } else { 12 });
+    }
+    assert!(entries.iter().all(|entry| entry["kind"] != "silence"));
+}
+
+#[test]
+fn thousands_of_episodes_are_bounded_and_counted() {
+    let report = of_scenario(&go_back_n(&Connection::ipv4(1), 3000, LossAt::BeforeTap));
+    let entries = entries(&report);
+    assert!((500..600).contains(&entries.len()), "{}", entries.len());
+    let omitted = entries.iter().filter(|entry| entry["kind"] == "omitted");
+    let omitted: u64 = omitted.map(|entry| entry["entries"].as_u64().unwrap()).sum();
+    // A gap, a NAK and a rewind each; first and last packets come on top.
+    assert_eq!(entries.len() as u64 - 2 + omitted, 9000 + 3, "{:#?}", kinds(&entries));
+    assert!(text(&report).lines().count() < 40, "folded: {}", text(&report));
+}
+
+#[test]
+fn at_the_sender_the_lost_packet_is_seen_twice() {
+    let report = of_scenario(&go_back_n(&Connection::ipv4(1), 1, LossAt::AfterTap));
+    let entries = entries(&report);
+    let kinds = kinds(&entries);
+    assert_eq!(kinds.get("gap"), None, "{entries:#?}");
+    let rewind = entries.iter().find(|entry| entry["kind"] == "rewind").expect("a rewind");
+    assert_eq!((&rewind["packets"], &rewind["filled"]), (&5.into(), &0.into()));
+    assert_eq!((&rewind["cause"], &rewind["after_us"]), (&"nak".into(), &11.into()));
 }

@@ -10,7 +10,7 @@ use roce_common::wire::{Ecn, IcrcCheck, Opcode, RocePacket};
 
 use super::copies::Fingerprint;
 use crate::capture::{TapLoss, Timestamp};
-use crate::flow::{RetriesReport, SequenceReport, Spread};
+use crate::flow::{AcknowledgedReport, RetriesReport, SequenceReport, Spread};
 use crate::pair::{CmEvent, Pairing, QpPair};
 use crate::timeline::{Budget, Event, Moment, Packet, Recorder};
 
@@ -48,6 +48,17 @@ pub(super) struct Outcome {
     pub connection_events: Vec<CmEvent>,
 }
 
+/// What the PSN engine knows of some records.
+#[derive(Clone, Debug, Default)]
+pub struct SequenceFacts {
+    /// Distributions, where there is a value.
+    pub spread: Option<Box<Spread>>,
+    /// The longest retry ladder.
+    pub retries: Option<RetriesReport>,
+    /// How far requests were acknowledged.
+    pub acknowledged: Option<AcknowledgedReport>,
+}
+
 /// What is known of one record in the end.
 #[derive(Debug)]
 pub(super) struct RecordOutcome {
@@ -59,10 +70,8 @@ pub(super) struct RecordOutcome {
     pub path_mtu: Option<u32>,
     /// What happened.
     pub recorder: Recorder,
-    /// Distributions, where there is a value.
-    pub spread: Option<Box<Spread>>,
-    /// The longest retry ladder.
-    pub retries: Option<RetriesReport>,
+    /// What does not belong to every record.
+    pub facts: SequenceFacts,
 }
 
 impl Sequences {
@@ -233,12 +242,11 @@ impl Sequences {
             mtu(index).max(peer.map_or(0, mtu))
         };
         let mtus: Vec<_> = (0..self.records.len()).map(with_peer).collect();
-        let outcome = |(record, path_mtu): (RecordSequence, u32)| RecordOutcome {
+        let outcome = |(mut record, path_mtu): (RecordSequence, u32)| RecordOutcome {
             counts: record.has_order.then_some(record.counts),
             highest_psn: record.has_order.then(|| record.word.last()).flatten(),
             path_mtu: (path_mtu != 0).then_some(path_mtu),
-            retries: record.retries(),
-            spread: record.spread,
+            facts: record.facts(),
             recorder: record.recorder,
         };
         Outcome {

@@ -6,9 +6,9 @@ use roce_common::sequence::{
 };
 use roce_common::wire::Operation;
 
-use super::TapState;
+use super::{SequenceFacts, TapState};
 use crate::capture::Timestamp;
-use crate::flow::{RetriesReport, SequenceReport, Spread};
+use crate::flow::{AcknowledgedReport, RetriesReport, SequenceReport, Spread};
 use crate::read::copies::Copies;
 use crate::timeline::{Budget, Change, Event, Moment, Packet, Recorder};
 
@@ -95,10 +95,18 @@ impl RecordSequence {
         }
     }
 
-    /// The longest ladder; it was answered, unless the sender is on it still.
-    pub(super) fn retries(&self) -> Option<RetriesReport> {
-        let report = RetriesReport::of(&self.retries?);
-        Some(RetriesReport { answered: self.state.acks.ladder() != self.retries, ..report })
+    /// What only some records have.
+    pub(super) fn facts(&mut self) -> SequenceFacts {
+        let acks = &self.state.acks;
+        SequenceFacts {
+            spread: self.spread.take(),
+            // It was answered, unless the sender is on it still.
+            retries: self.retries.map(|ladder| RetriesReport {
+                answered: acks.ladder() != Some(ladder),
+                ..RetriesReport::of(&ladder)
+            }),
+            acknowledged: AcknowledgedReport::of(acks).filter(|_| acks.acks > 0),
+        }
     }
 
     /// The tap lost packets since the word was `since`.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use super::ReadReport;
-use crate::flow::{AnswersReport, FlowReport, RetriesReport};
+use crate::flow::{AcknowledgedReport, AnswersReport, FlowReport, RetriesReport};
 use crate::read::findings::counted;
 use crate::timeline::duration;
 
@@ -37,6 +37,7 @@ fn parts(flow: &FlowReport) -> Vec<String> {
         ));
     }
     parts.extend(flow.answers.as_ref().filter(|_| flow.psn.is_some()).map(answers));
+    parts.extend(flow.acknowledged.as_ref().map(acknowledged));
     if !flow.go_back_psns.is_empty() {
         parts.push(format!("rewinds by PSNs that they went back: {}", buckets(&flow.go_back_psns)));
     }
@@ -58,6 +59,14 @@ fn answers(answers: &AnswersReport) -> String {
         known(naks.map(|naks| naks.total())),
         known(rnr_naks),
         counted(cnps, "CNP")
+    )
+}
+
+fn acknowledged(acknowledged: &AcknowledgedReport) -> String {
+    let AcknowledgedReport { psn, msn, credits, psns_per_answer } = *acknowledged;
+    let credits = credits.map_or_else(|| "not used".into(), |code| format!("code {code}"));
+    format!(
+        "acknowledged up to PSN {psn}, MSN {msn}; {psns_per_answer} PSNs an answer; credits {credits}"
     )
 }
 
