@@ -74,9 +74,8 @@ impl Sequence<'_> {
         let is_cut = ahead == 0 && self.word.has(SequenceWord::OPEN);
         if ahead >= 0 && (is_cut || is_answered) && ahead.cast_unsigned() + span <= MAX_GAP {
             let after = psn.plus(span);
-            let holes = &mut self.state.window.holes;
-            holes.advance(next, ahead.cast_unsigned() + span);
-            holes.add(after, psn, span);
+            self.state.window.advance(next, ahead.cast_unsigned() + span, &mut self.state.totals);
+            self.state.window.holes.add(after, psn, span);
             let totals = &mut self.state.totals;
             totals.missing = totals.missing.wrapping_add(span);
             *self.word = self.word.moved_to(after);
@@ -104,7 +103,7 @@ impl Sequence<'_> {
             self.state.window.holes.add_somewhere(reads.start(), among, missing);
         }
         if self.word.has(SequenceWord::UNCERTAIN) {
-            self.state.window.holes.advance(next, span - 1);
+            self.state.window.advance(next, span - 1, &mut self.state.totals);
             *self.word = self.word.moved_to(next.plus(span - 1));
         }
         self.note_trouble();
@@ -132,8 +131,7 @@ impl Sequence<'_> {
         } else if back == 0 {
             0
         } else {
-            window.holes.take_from(next, since.next(), &mut window.found);
-            window.found.get()
+            window.holes.take_from(next, since.next())
         };
         let totals = &mut self.state.totals;
         totals.unseen = totals.unseen.wrapping_add(count);
@@ -171,8 +169,8 @@ impl Sequence<'_> {
             let is_named = nak & VALID != 0;
             let lost =
                 if is_named { window.holes.run_through(next, Psn::new(nak), psn) } else { 0 };
-            window.holes.take_through(next, psn, &mut window.found);
-            let count = window.found.get();
+            let count = window.holes.take_through(next, psn);
+            let lost = if lost < count { lost } else { count };
             let totals = &mut self.state.totals;
             totals.lost = totals.lost.wrapping_add(lost);
             totals.unseen = totals.unseen.wrapping_add(count.wrapping_sub(lost));

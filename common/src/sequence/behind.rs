@@ -19,7 +19,7 @@ impl Sequence<'_> {
         let span = taken(packet);
         if span > back {
             // It takes more PSNs than was known.
-            self.state.window.holes.advance(self.word.next(), span - back);
+            self.state.window.advance(self.word.next(), span - back, &mut self.state.totals);
             self.step(packet);
         }
         let next = self.word.next();
@@ -54,27 +54,50 @@ impl Sequence<'_> {
     #[inline(always)]
     fn reliable(&mut self, packet: &SequencePacket, missing: u32, span: u32) -> PacketClass {
         let psn = packet.psn;
-        let is_seen = missing == 0;
-        if !is_seen {
-            self.state.window.touch(packet.time_us);
+        let next = self.word.next();
+        let joins = u32::from(self.joins(psn));
+        // Through memory, so that the verifier need not remember what it knows by now.
+        self.state.window.found.set(joins);
+        if self.state.window.found.get() == 0 {
+            self.close_burst();
+            self.state.window.found.set(0);
         }
-        let window = &self.state.window;
-        let is_echo = is_seen && window.run.contains(psn);
-        let skipped = psn.distance_from(Psn::new(window.cursor));
-        // What is dropped again leaves a gap in the rewind, too.
+        let window = &mut self.state.window;
+        let is_echo = missing == 0 && window.filled.contains(next, psn);
+        if missing != 0 {
+            window.touch(packet.time_us);
+            window.fill(next, psn, span, missing, &mut self.state.totals);
+        }
+        let ahead = psn.distance_from(Psn::new(window.cursor));
+        // What is dropped again leaves a gap in a rewind, too.
         let goes_on =
-            window.cursor & VALID != 0 && (skipped == 0 || skipped > 0 && is_seen && !is_echo);
-        let joins = window.burst.is_at(psn);
-        if goes_on {
-            self.close_burst();
-            self.go_on(packet, missing, span);
-        } else if joins {
+            window.cursor & VALID != 0 && (ahead == 0 || ahead > 0 && missing == 0 && !is_echo);
+        if window.found.get() != 0 {
             self.join(packet, missing, span, is_echo);
+        } else if goes_on {
+            self.go_on(packet, span);
         } else {
-            self.close_burst();
             self.begin(packet, missing, span, is_echo);
         }
-        if is_seen { self.repeat(packet, span) } else { PacketClass::Fill }
+        if missing == 0 { self.repeat(packet, span) } else { PacketClass::Fill }
+    }
+
+    /// Whether a packet goes on with the burst. In a rewind, what is dropped again leaves a gap; but what a
+    /// NAK asks for is the first packet of another one.
+    #[inline(always)]
+    fn joins(&self, psn: Psn) -> bool {
+        let window = &self.state.window;
+        let burst = window.burst;
+        let expected = psn.get() | VALID;
+        let gap = psn.distance_from(burst.end());
+        if !burst.is_some() || gap < 0 || window.cursor == expected {
+            return false;
+        }
+        let nak = window.sequence_nak();
+        let rewind = if window.cursor & VALID != 0 { window.cursor } else { nak };
+        let is_rewinding = burst.has(NAMED | SILENT)
+            || rewind & VALID != 0 && burst.start().is_after(Psn::new(rewind));
+        gap == 0 || is_rewinding && nak != expected
     }
 
     /// The tap had seen the packet. What came alone before was late by itself.
@@ -92,14 +115,9 @@ impl Sequence<'_> {
 
     /// Goes on with a rewind.
     #[inline(always)]
-    fn go_on(&mut self, packet: &SequencePacket, missing: u32, span: u32) {
-        let end = packet.psn.plus(span);
-        self.state.window.cursor = self.until(end);
+    fn go_on(&mut self, packet: &SequencePacket, span: u32) {
+        self.state.window.cursor = self.until(packet.psn.plus(span));
         self.state.acks.count_rewound(packet.kind, 1);
-        if missing != 0 {
-            let filled = Burst::of(packet.psn, end, missing, 0, 0);
-            self.state.window.add_run(filled, &mut self.state.totals);
-        }
     }
 
     /// A packet in a row with others of which nobody can tell yet what they are.
@@ -112,8 +130,9 @@ impl Sequence<'_> {
             return;
         }
         if is_echo && !window.burst.has(REPEAT) {
-            window.burst.echoes = burst::add(window.burst.echoes, span);
-            if u32::from(window.burst.echoes) <= window.run.count() {
+            let echoes = burst::add(window.burst.echoes, span);
+            window.burst.echoes = echoes;
+            if u32::from(echoes) + u32::from(window.burst.fills) <= window.filled.count() {
                 return;
             }
         }
@@ -125,9 +144,6 @@ impl Sequence<'_> {
     fn confirm(&mut self, packet: &SequencePacket) {
         let burst = self.state.window.burst;
         self.state.window.burst = Burst::NONE;
-        if burst.fills != 0 {
-            self.state.window.add_run(burst, &mut self.state.totals);
-        }
         let cursor = Psn::new(self.state.window.cursor);
         let is_same = self.state.window.cursor & VALID != 0 && burst.start().is_after(cursor);
         self.state.window.cursor = self.until(burst.end());
@@ -155,7 +171,9 @@ impl Sequence<'_> {
         let nak = self.state.window.nak;
         let from = Psn::new(nak).distance_from(packet.psn);
         let is_asked = nak & VALID != 0 && from >= 0 && from.unsigned_abs() < span;
-        let answers_nak = is_asked && from == 0;
+        // The first ones of a rewind may have been dropped again.
+        let answers_nak = nak & VALID != 0
+            && (from == 0 || from < 0 && missing == 0 && !is_echo && nak & RNR == 0);
         let is_silent = packet.idle >= MIN_TIMEOUT;
         let end = packet.psn.plus(span);
         let cause = if answers_nak && nak & RNR != 0 {
@@ -179,7 +197,7 @@ impl Sequence<'_> {
             return;
         };
         self.count_rewind(packet.psn, cause, packet);
-        self.go_on(packet, missing, span);
+        self.go_on(packet, span);
     }
 
     #[inline(always)]
@@ -203,6 +221,21 @@ impl Sequence<'_> {
         }
     }
 
+    /// A new packet comes. Before that, a sender goes back over everything: a burst beyond the cursor of
+    /// a rewind belongs to it, and others were dropped again.
+    #[inline(always)]
+    pub(super) fn end_rewind(&mut self) {
+        let window = &mut self.state.window;
+        let burst = window.burst;
+        let is_rewinding = window.cursor & VALID != 0;
+        if burst.is_some() && is_rewinding && burst.start().is_after(Psn::new(window.cursor)) {
+            window.burst = Burst::NONE;
+        } else {
+            self.close_burst();
+        }
+        self.state.window.cursor = 0;
+    }
+
     /// The burst was late by itself; but what was asked for may have been sent again alone.
     #[inline(always)]
     pub(super) fn close_burst(&mut self) {
@@ -210,19 +243,22 @@ impl Sequence<'_> {
         if !burst.is_some() {
             return;
         }
-        self.state.window.burst = Burst::NONE;
-        let mut late = self.state.window.run.take(burst.echoes.into());
-        if burst.has(NAMED | SILENT) {
-            if burst.fills != 0 {
-                self.state.window.add_alone(burst, &mut self.state.totals);
-            }
-        } else {
-            late += u32::from(burst.fills);
+        let next = self.word.next();
+        let window = &mut self.state.window;
+        window.burst = Burst::NONE;
+        let (fills, echoes) = (burst.fills as u32, burst.echoes as u32);
+        let (start, len) = (burst.start(), burst.len());
+        window.filled.take_some(next, start, len, fills + echoes, &mut window.found);
+        let mut late = window.found.get();
+        if burst.has(NAMED | SILENT) && fills != 0 {
+            let given_up = window.alone.add(start, len, fills);
+            self.state.totals.recover(given_up);
+            late = late.saturating_sub(fills);
         }
         if late != 0 {
             let totals = &mut self.state.totals;
             totals.reordered = totals.reordered.wrapping_add(late);
-            let extent = self.word.next().distance_from(burst.start()).cast_unsigned();
+            let extent = next.distance_from(start).cast_unsigned();
             self.state.spread.count_reorder(extent);
         }
     }

@@ -95,18 +95,13 @@ impl Bits {
         Self::below(oldest).without(Self::below(latest.saturating_sub(1)))
     }
 
-    /// Index and length of the latest run; the length is 0 when there is none.
+    /// Indexes of the latest and of the oldest one; there is one.
     #[inline(always)]
-    pub(super) const fn latest_run(self) -> (u32, u32) {
+    pub(super) const fn ends(self) -> (u32, u32) {
         let [low, high] = self.get();
-        if low != 0 {
-            let index = low.trailing_zeros();
-            let ones = (low >> (index & 63)).trailing_ones();
-            (index, if index + ones == 64 { ones + high.trailing_ones() } else { ones })
-        } else {
-            let index = high.trailing_zeros();
-            (64 + index, (high >> (index & 63)).trailing_ones())
-        }
+        let latest = if low == 0 { 64 + high.trailing_zeros() } else { low.trailing_zeros() };
+        let oldest = if high == 0 { (low | 1).ilog2() } else { 64 + (high | 1).ilog2() };
+        (latest, oldest)
     }
 
     /// Length of the run from bit `index`, below 128, to later ones.

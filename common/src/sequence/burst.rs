@@ -60,11 +60,6 @@ impl Burst {
     }
 
     #[inline(always)]
-    pub(super) const fn is_at(&self, psn: Psn) -> bool {
-        self.is_some() && self.end().get() == psn.get()
-    }
-
-    #[inline(always)]
     pub(super) const fn len(&self) -> u32 {
         self.end().distance_from(self.start()).cast_unsigned()
     }

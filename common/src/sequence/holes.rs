@@ -1,25 +1,22 @@
-//! PSNs that are missing.
+//! Sets of PSNs behind the next one.
+
+use core::hint::black_box;
 
 use super::MAX_GAP;
 use super::bits::Bits;
 use super::hull::Hull;
-use core::hint::black_box;
-
-use super::totals::VALID;
 use crate::psn::Psn;
 
-/// Missing PSNs: a set of the latest 128, the latest two runs of older ones, and how many more there are.
+/// PSNs: which ones of the latest 128, and how many older ones in which range.
 ///
-/// A go-back-N sender fills the oldest hole first, so few runs do. What is 65,535 PSNs behind is given
-/// up: nobody will say any more what became of it.
+/// A go-back-N sender starts with the oldest PSN that is missing and goes over all the others, so the
+/// number of the older ones is enough. What is 65,535 PSNs behind is given up: nobody will say any more
+/// what became of it.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Holes {
     near: Bits,
-    /// Start of each run, oldest first.
-    far_start: [u32; 2],
-    far_len: [u16; 2],
-    more: Hull,
+    far: Hull,
 }
 
 /// How many were found, saturating. It lies in the memory of the state, so that neither the compiler nor
@@ -35,231 +32,148 @@ impl Found {
     }
 
     #[inline(always)]
+    pub(super) fn set(&mut self, count: u32) {
+        self.0 = if count > u16::MAX as u32 { u16::MAX } else { count as u16 };
+    }
+
+    #[inline(always)]
     pub(super) fn add(&mut self, more: u32) {
         let sum = self.get() + more;
-        self.0 = if sum > u16::MAX as u32 { u16::MAX } else { sum as u16 };
-    }
-}
-
-/// PSNs in a row.
-#[derive(Clone, Copy)]
-struct Run {
-    start: Psn,
-    len: u32,
-}
-
-impl Run {
-    #[inline(always)]
-    const fn end(self) -> Psn {
-        self.start.plus(self.len)
-    }
-
-    #[inline(always)]
-    const fn contains(self, psn: Psn) -> bool {
-        let from = psn.distance_from(self.start);
-        from >= 0 && from.cast_unsigned() < self.len
-    }
-
-    /// How much it shares with the `span` PSNs from `start`, and what is left of it: of two parts, the
-    /// older one first; else only the second.
-    #[inline(always)]
-    const fn without(self, start: Psn, span: u32) -> (u32, Self, Self) {
-        let none = Self { start: self.start, len: 0 };
-        // Where the range starts and ends, counted from the start of the run.
-        let from = start.distance_from(self.start);
-        let to = from.saturating_add(span.cast_signed());
-        let len = self.len.cast_signed();
-        if to <= 0 || from >= len {
-            return (0, none, self);
-        }
-        let from = if from < 0 { 0 } else { from };
-        let to = if to > len { len } else { to };
-        let taken = (to - from).cast_unsigned();
-        let left = Self { start: self.start, len: from.cast_unsigned() };
-        if to == len {
-            return (taken, none, left);
-        }
-        let right = self.start.plus(to.cast_unsigned());
-        (taken, left, Self { start: right, len: (len - to).cast_unsigned() })
+        self.set(sum);
     }
 }
 
 impl Holes {
     #[inline(always)]
     pub(super) const fn is_empty(&self) -> bool {
-        let [older, newer] = self.far_len;
-        self.near.is_empty() && older | newer == 0 && self.more.is_empty()
+        self.near.is_empty() && self.far.is_empty()
     }
 
     #[inline(always)]
-    const fn older(&self) -> Run {
-        Run { start: Psn::new(self.far_start[0]), len: self.far_len[0] as u32 }
+    pub(super) const fn count(&self) -> u32 {
+        self.near.count() + self.far.count()
     }
 
     #[inline(always)]
-    const fn newer(&self) -> Run {
-        Run { start: Psn::new(self.far_start[1]), len: self.far_len[1] as u32 }
+    pub(super) fn contains(&self, next: Psn, psn: Psn) -> bool {
+        let back = next.distance_from(psn).cast_unsigned();
+        !self.near.and(Bits::between(back, back)).is_empty() || self.far.contains(psn)
     }
 
-    /// Moves `next` on by `count` PSNs, of which none is missing so far.
+    /// Moves `next` on by `count` PSNs, of which none is in the set. Returns how many it had to give up.
     #[inline(always)]
-    pub(super) fn advance(&mut self, next: Psn, count: u32) {
+    pub(super) fn advance(&mut self, next: Psn, count: u32) -> u32 {
+        let mut given_up = 0;
         let leaving = if count < Bits::LEN { count } else { Bits::LEN };
-        self.move_out(next, leaving);
+        let rest = self.near.without(Bits::below(Bits::LEN - leaving));
+        if !rest.is_empty() {
+            let (latest, oldest) = rest.ends();
+            let start = before(next, oldest + 1);
+            given_up = self.far.add(start, oldest + 1 - latest, rest.count());
+        }
         self.near = self.near.moved(leaving);
+        given_up
     }
 
-    /// The `len` PSNs from `start` on are missing: they are before `next`, and no older ones were added
-    /// after them.
+    /// Adds the `len` PSNs from `start` on, which are all before `next`. Returns how many it had to give up.
     #[inline(always)]
-    pub(super) fn add(&mut self, next: Psn, start: Psn, len: u32) {
+    pub(super) fn add(&mut self, next: Psn, start: Psn, len: u32) -> u32 {
         let oldest = next.distance_from(start).cast_unsigned();
         self.near = self.near.or(Bits::between(oldest, oldest - len + 1));
-        if oldest > Bits::LEN && len != 0 {
-            let far = oldest - Bits::LEN;
-            self.add_far(start, if far < len { far } else { len });
-        }
+        let far = oldest.saturating_sub(Bits::LEN);
+        let far = if far < len { far } else { len };
+        if far == 0 { 0 } else { self.far.add(start, far, far) }
     }
 
-    /// Turns the oldest `leaving` of the set into runs.
+    /// Adds `count` PSNs somewhere among the `len` from `start` on. Returns how many it had to give up.
     #[inline(always)]
-    fn move_out(&mut self, next: Psn, leaving: u32) {
-        let rest = self.near.without(Bits::below(Bits::LEN - leaving));
-        if rest.is_empty() {
-            return;
-        }
-        let (newer, newer_len) = rest.latest_run();
-        let rest = rest.without(Bits::below(newer + newer_len));
-        let (older, older_len) = rest.latest_run();
-        let rest = rest.without(Bits::below(older + older_len));
-        // More than two runs would only push each other out.
-        if !rest.is_empty() {
-            self.more.add(before(next, Bits::LEN), Bits::LEN, rest.count());
-        }
-        if older_len != 0 {
-            self.add_far(before(next, older + older_len), older_len);
-        }
-        self.add_far(before(next, newer + newer_len), newer_len);
+    pub(super) const fn add_somewhere(&mut self, start: Psn, len: u32, count: u32) -> u32 {
+        if count == 0 { 0 } else { self.far.add(start, len, count) }
     }
 
-    #[inline(always)]
-    fn add_far(&mut self, start: Psn, len: u32) {
-        let newer = self.newer();
-        if newer.len != 0 && newer.end().get() == start.get() && newer.len + len <= MAX_GAP {
-            self.far_len[1] = (newer.len + len) as u16;
-            return;
-        }
-        if newer.len != 0 {
-            self.push_out(self.older());
-            self.far_start[0] = newer.start.get() | VALID;
-            self.far_len[0] = newer.len as u16;
-        }
-        self.far_start[1] = start.get() | VALID;
-        self.far_len[1] = len as u16;
-    }
-
-    #[inline(always)]
-    fn push_out(&mut self, run: Run) {
-        if run.len != 0 {
-            self.more.add(run.start, run.len, run.len);
-        }
-    }
-
-    /// Forgets the missing PSNs among the `span` from `start`, which are all before `next`.
-    /// Says in `found` how many there were.
+    /// Takes out the `span` PSNs from `start` on. Says in `found` how many there were.
     #[inline(always)]
     pub(super) fn take(&mut self, next: Psn, start: Psn, span: u32, found: &mut Found) {
-        self.take_exactly(next, start, span, found);
+        let near = self.take_near(next, start, span);
+        found.set(near);
         let rest = span.saturating_sub(found.get());
-        if rest != 0 && !self.more.is_empty() {
-            found.add(self.more.take_at(start, rest));
+        if rest != 0 {
+            found.add(self.far.take_at(start, rest));
+        }
+    }
+
+    /// Takes out at most `count` of the `len` PSNs from `start` on. Says in `found` how many there were.
+    #[inline(always)]
+    pub(super) fn take_some(
+        &mut self,
+        next: Psn,
+        start: Psn,
+        len: u32,
+        count: u32,
+        found: &mut Found,
+    ) {
+        let near = self.take_near(next, start, len);
+        found.set(near);
+        let near = found.get();
+        if near > count {
+            self.add_somewhere(start, len, near - count);
+            found.set(count);
+        } else {
+            found.add(self.far.take_at(start, count - near));
         }
     }
 
     #[inline(always)]
-    fn take_exactly(&mut self, next: Psn, start: Psn, span: u32, found: &mut Found) {
-        *found = Found(0);
+    fn take_near(&mut self, next: Psn, start: Psn, span: u32) -> u32 {
         let oldest = next.distance_from(start).cast_unsigned();
         let latest = oldest.saturating_sub(span.saturating_sub(1));
         let range = self.near.and(Bits::between(oldest, latest));
         self.near = self.near.without(range);
-        found.add(range.count());
-        let (older, newer) = (self.older(), self.newer());
-        if older.len | newer.len == 0 {
-            return;
-        }
-        let (count, older_left, rest) = older.without(start, span);
-        (self.far_start[0], self.far_len[0]) = (rest.start.get() | VALID, rest.len as u16);
-        found.add(count);
-        let (count, newer_left, rest) = newer.without(start, span);
-        (self.far_start[1], self.far_len[1]) = (rest.start.get() | VALID, rest.len as u16);
-        found.add(count);
-        // What is cut out of the middle of one run leaves the other one whole.
-        self.push_out(if older_left.len == 0 { newer_left } else { older_left });
+        range.count()
     }
 
-    /// Forgets everything up to `last`. Says in `found` how many PSNs that were.
+    /// Takes out everything up to `last`, which is before `next`, and returns how much that was.
     #[inline(always)]
-    pub(super) fn take_through(&mut self, next: Psn, last: Psn, found: &mut Found) {
-        // Nothing older than this is kept.
-        let first = before(last, OLDEST - 1);
-        self.take_exactly(next, first, OLDEST, found);
-        found.add(self.more.take_through(last));
+    pub(super) fn take_through(&mut self, next: Psn, last: Psn) -> u32 {
+        let latest = next.distance_from(last).cast_unsigned();
+        let range = self.near.without(Bits::below(latest - 1));
+        self.near = self.near.without(range);
+        range.count() + self.far.take_through(last)
     }
 
-    /// Forgets everything from `first` on. Says in `found` how many PSNs that were.
+    /// Takes out everything from `first` on, and returns how much that was.
     #[inline(always)]
-    pub(super) fn take_from(&mut self, next: Psn, first: Psn, found: &mut Found) {
-        let span = next.distance_from(first).cast_unsigned();
-        self.take_exactly(next, first, span, found);
-        found.add(self.more.take_from(first));
+    pub(super) fn take_from(&mut self, next: Psn, first: Psn) -> u32 {
+        let oldest = next.distance_from(first).cast_unsigned();
+        let range = self.near.and(Bits::below(oldest));
+        self.near = self.near.without(range);
+        range.count() + self.far.take_from(first)
     }
 
-    /// How many PSNs from `psn` to `last` are missing without a break.
+    /// How many PSNs from `psn` to `last` are in the set without a break, or how many there may be.
     #[inline(always)]
     pub(super) fn run_through(&self, next: Psn, psn: Psn, last: Psn) -> u32 {
         let through = last.distance_from(psn) + 1;
-        let run = self.run_from(next, psn);
         if through <= 0 {
-            0
-        } else if run > through.cast_unsigned() {
-            through.cast_unsigned()
-        } else {
-            run
-        }
-    }
-
-    #[inline(always)]
-    fn run_from(&self, next: Psn, psn: Psn) -> u32 {
-        let back = next.distance_from(psn).cast_unsigned();
-        if back <= Bits::LEN {
-            return self.near.run_from(back.wrapping_sub(1) & (Bits::LEN - 1));
-        }
-        let (older, newer) = (self.older(), self.newer());
-        let run = if newer.contains(psn) { newer } else { older };
-        if !run.contains(psn) {
             return 0;
         }
-        let inside = run.end().distance_from(psn).cast_unsigned();
-        let touches = run.end().get() == before(next, Bits::LEN).get();
-        inside + if touches { self.near.run_from(Bits::LEN - 1) } else { 0 }
+        let through = through.cast_unsigned();
+        let back = next.distance_from(psn).cast_unsigned();
+        let run = if back <= Bits::LEN {
+            self.near.run_from(back.wrapping_sub(1) & (Bits::LEN - 1))
+        } else {
+            self.far.run_from(psn)
+        };
+        if run > through { through } else { run }
     }
 
-    /// Adds PSNs that are missing somewhere among the `len` from `start` on.
-    #[inline(always)]
-    pub(super) fn add_somewhere(&mut self, start: Psn, len: u32, count: u32) {
-        self.more.add(start, len, count);
-    }
-
-    /// Forgets what is older than the latest 128, and returns how many PSNs that were.
+    /// Takes out what is older than the latest 128, and returns how much that was.
     #[inline(always)]
     pub(super) const fn take_far(&mut self) -> u32 {
-        let [older, newer] = self.far_len;
-        (self.far_start, self.far_len) = ([0; 2], [0; 2]);
-        older as u32 + newer as u32 + self.more.take_all()
+        self.far.take_all()
     }
 
-    /// Forgets everything, and returns how many PSNs that were.
+    /// Takes out everything, and returns how much that was.
     #[inline(always)]
     pub(super) const fn take_all(&mut self) -> u32 {
         let near = self.near.count();
@@ -269,26 +183,11 @@ impl Holes {
 
     /// Gives up what is too old.
     #[inline(always)]
-    pub(super) fn age(&mut self, next: Psn) {
-        if is_old(self.older(), next) {
-            self.far_len[0] = 0;
-        }
-        if is_old(self.newer(), next) {
-            self.far_len[1] = 0;
-        }
-        if self.more.is_older(next, MAX_GAP) {
-            self.more.take_all();
+    pub(super) const fn age(&mut self, next: Psn) {
+        if self.far.is_older(next, MAX_GAP) {
+            self.far.take_all();
         }
     }
-}
-
-/// More than the distance that anything kept has from the next PSN.
-const OLDEST: u32 = 1 << 22;
-
-#[inline(always)]
-const fn is_old(run: Run, next: Psn) -> bool {
-    let back = next.distance_from(run.end());
-    back < 0 || back.cast_unsigned() >= MAX_GAP
 }
 
 #[inline(always)]
@@ -296,4 +195,4 @@ const fn before(psn: Psn, count: u32) -> Psn {
     psn.plus(0u32.wrapping_sub(count))
 }
 
-const _: () = assert!(size_of::<Holes>() == 36);
+const _: () = assert!(size_of::<Holes>() == 24);

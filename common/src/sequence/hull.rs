@@ -78,6 +78,18 @@ impl Hull {
         if self.contains(psn) { self.take(count) } else { 0 }
     }
 
+    /// How many there are from `psn` on without a break; at least one, where that cannot be told.
+    #[inline(always)]
+    pub(super) const fn run_from(self, psn: Psn) -> u32 {
+        if !self.contains(psn) {
+            0
+        } else if self.count == self.len {
+            self.end().distance_from(psn).cast_unsigned()
+        } else {
+            1
+        }
+    }
+
     /// Takes all out if none is after `last`.
     #[inline(always)]
     pub(super) const fn take_through(&mut self, last: Psn) -> u32 {

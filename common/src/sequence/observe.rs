@@ -86,9 +86,6 @@ impl Sequence<'_> {
 
     #[inline(always)]
     fn out_of_order(&mut self, packet: &SequencePacket) -> PacketClass {
-        if !self.word.is_known() {
-            return self.learn(packet);
-        }
         self.state.window.settle_due(packet.time_us, &mut self.state.totals);
         let ahead = packet.psn.distance_from(self.word.next());
         if self.is_new_sequence(packet, ahead) {
@@ -105,6 +102,9 @@ impl Sequence<'_> {
     #[inline(always)]
     fn is_new_sequence(&self, packet: &SequencePacket, ahead: i32) -> bool {
         let distance = ahead.unsigned_abs();
+        if !self.word.is_known() {
+            return true;
+        }
         if ahead >= 0 {
             return distance > MAX_GAP || packet.idle > IDLE && distance > 0;
         }
@@ -131,8 +131,7 @@ impl Sequence<'_> {
 
     #[inline(always)]
     pub(super) fn ahead_here(&mut self, packet: &SequencePacket, ahead: u32) -> PacketClass {
-        self.close_burst();
-        self.state.window.cursor = 0;
+        self.end_rewind();
         let missing = self.skip(packet, ahead);
         self.state.totals.missing = self.state.totals.missing.wrapping_add(missing);
         self.start_read(packet);
@@ -155,7 +154,7 @@ impl Sequence<'_> {
     fn skip(&mut self, packet: &SequencePacket, ahead: u32) -> u32 {
         let next = self.word.next();
         let after = packet.psn.plus(taken(packet));
-        self.state.window.holes.advance(next, ahead + taken(packet));
+        self.state.window.advance(next, ahead + taken(packet), &mut self.state.totals);
         if self.word.has(SequenceWord::UNCERTAIN) {
             let reads = self.state.acks.reads().followed(ahead + 1);
             self.state.acks.set_reads(reads);

@@ -1,20 +1,21 @@
 //! What is not decided.
 
 use super::GRACE;
-
 use super::burst::Burst;
 use super::holes::{Found, Holes};
 use super::hull::Hull;
 use super::totals::{SequenceTotals, VALID};
+use crate::psn::Psn;
 
-/// What matters only while something is not in order: 76 bytes.
+/// What matters only while something is not in order: 80 bytes.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Window {
+    /// PSNs that are missing.
     pub(super) holes: Holes,
+    /// PSNs that were missing and came. The late original of one may still come.
+    pub(super) filled: Holes,
     pub(super) burst: Burst,
-    /// PSNs that a rewind filled. The late original of one may still come.
-    pub(super) run: Hull,
     /// PSNs that came alone when a NAK had asked for one, or after silence: if one comes again, it was
     /// the late original that came first.
     pub(super) alone: Hull,
@@ -37,7 +38,7 @@ impl Window {
     #[inline(always)]
     pub(super) const fn is_calm(&self) -> bool {
         self.holes.is_empty()
-            && self.run.is_empty()
+            && self.filled.is_empty()
             && self.alone.is_empty()
             && (self.burst.start | self.cursor) & VALID == 0
     }
@@ -59,16 +60,28 @@ impl Window {
         self.time = coarse(time_us);
     }
 
-    /// Adds PSNs that a rewind filled.
+    /// Moves the next PSN on.
     #[inline(always)]
-    pub(super) fn add_run(&mut self, burst: Burst, totals: &mut SequenceTotals) {
-        totals.recover(self.run.add(burst.start(), burst.len(), burst.fills.into()));
+    pub(super) fn advance(&mut self, next: Psn, count: u32, totals: &mut SequenceTotals) {
+        self.holes.advance(next, count);
+        totals.recover(self.filled.advance(next, count));
     }
 
-    /// Adds PSNs that came alone when they were asked for.
+    /// `missing` of the `span` PSNs from `psn` on were missing, and came.
     #[inline(always)]
-    pub(super) fn add_alone(&mut self, burst: Burst, totals: &mut SequenceTotals) {
-        totals.recover(self.alone.add(burst.start(), burst.len(), burst.fills.into()));
+    pub(super) fn fill(
+        &mut self,
+        next: Psn,
+        psn: Psn,
+        span: u32,
+        missing: u32,
+        totals: &mut SequenceTotals,
+    ) {
+        totals.recover(if missing == span {
+            self.filled.add(next, psn, span)
+        } else {
+            self.filled.add_somewhere(psn, span, missing)
+        });
     }
 
     /// Decides what has waited for a late packet longer than the grace time.
@@ -88,8 +101,11 @@ impl Window {
     /// Decides what waits for a late packet.
     #[inline(always)]
     pub(super) fn settle(&mut self, totals: &mut SequenceTotals) {
-        let filled = self.run.take_all() + self.alone.take_all();
-        totals.recover(filled);
+        let burst = self.burst;
+        let undecided = if burst.is_some() { burst.fills as u32 } else { 0 };
+        let filled = self.filled.take_all().saturating_sub(undecided);
+        self.filled.add_somewhere(burst.start(), burst.len(), undecided);
+        totals.recover(filled + self.alone.take_all());
         if self.is_unreliable() {
             totals.lost = totals.lost.wrapping_add(self.holes.take_all());
         }
@@ -102,4 +118,4 @@ const fn coarse(time_us: u32) -> u16 {
     (time_us >> 10) as u16
 }
 
-const _: () = assert!(size_of::<Window>() == 76);
+const _: () = assert!(size_of::<Window>() == 80);

@@ -51,126 +51,103 @@ impl Hull {
     }
 }
 
-/// What is missing.
+/// PSNs behind the next one.
 #[derive(Debug, Default)]
 pub(crate) struct Holes {
     near: BTreeSet<u64>,
-    /// At most two, oldest first.
-    far: Vec<Vec<u64>>,
-    more: Hull,
+    far: Hull,
 }
 
 impl Holes {
-    /// `next` moves on over `count` PSNs.
-    pub(crate) fn advance(&mut self, next: u64, count: u64) {
+    pub(crate) fn count(&self) -> u64 {
+        self.near.len() as u64 + self.far.count
+    }
+
+    pub(crate) fn contains(&self, psn: u64) -> bool {
+        self.near.contains(&psn) || self.far.contains(psn)
+    }
+
+    /// `next` moves on over `count` PSNs. Gives what was given up.
+    pub(crate) fn advance(&mut self, next: u64, count: u64) -> u64 {
         let edge = (next + count).saturating_sub(NEAR);
-        let mut leaving: Vec<Vec<u64>> = Vec::new();
-        while let Some(psn) = self.near.first().copied().filter(|psn| *psn < edge) {
-            self.near.remove(&psn);
-            match leaving.last_mut() {
-                Some(run) if run.last() == Some(&(psn - 1)) => run.push(psn),
-                _ => leaving.push(vec![psn]),
-            }
-        }
-        let too_many = leaving.len().saturating_sub(2);
-        let too_many: u64 = leaving.drain(..too_many).map(|run| run.len() as u64).sum();
-        if too_many > 0 {
-            self.more.add(next - NEAR, next, too_many);
-        }
-        for run in leaving {
-            self.add_far(run);
+        let leaving: Vec<u64> = self.near.extract_if(..edge, |_| true).collect();
+        match (leaving.first(), leaving.last()) {
+            (Some(first), Some(last)) => self.far.add(*first, last + 1, leaving.len() as u64),
+            _ => 0,
         }
     }
 
-    /// These are missing, all before `next`.
-    pub(crate) fn add(&mut self, next: u64, missing: impl IntoIterator<Item = u64>) {
-        let (far, near): (Vec<_>, Vec<_>) = missing.into_iter().partition(|psn| *psn + NEAR < next);
-        if !far.is_empty() {
-            self.add_far(far);
-        }
+    /// Adds PSNs in a row that are before `next`. Gives what was given up.
+    pub(crate) fn add(&mut self, next: u64, psns: impl IntoIterator<Item = u64>) -> u64 {
+        let (far, near): (Vec<_>, Vec<_>) = psns.into_iter().partition(|psn| *psn + NEAR < next);
         self.near.extend(near);
-    }
-
-    fn add_far(&mut self, run: Vec<u64>) {
-        if let Some(newer) = self.far.last_mut()
-            && newer.last() == Some(&(run[0] - 1))
-            && newer.len() + run.len() <= FAR as usize
-        {
-            newer.extend(run);
-            return;
-        }
-        self.far.push(run);
-        if self.far.len() > 2 {
-            let oldest = self.far.remove(0);
-            self.push_out(&oldest);
+        match (far.first(), far.last()) {
+            (Some(first), Some(last)) => self.far.add(*first, last + 1, far.len() as u64),
+            _ => 0,
         }
     }
 
-    fn push_out(&mut self, run: &[u64]) {
-        if let (Some(first), Some(last)) = (run.first(), run.last()) {
-            self.more.add(*first, last + 1, run.len() as u64);
-        }
+    pub(crate) fn add_somewhere(&mut self, start: u64, end: u64, count: u64) -> u64 {
+        if count == 0 { 0 } else { self.far.add(start, end, count) }
     }
 
-    fn take_exactly(&mut self, start: u64, end: u64) -> u64 {
-        let mut taken = self.near.extract_if(start..end, |_| true).count() as u64;
-        for mut run in std::mem::take(&mut self.far) {
-            let before = run.len();
-            run.retain(|psn| !(start..end).contains(psn));
-            taken += (before - run.len()) as u64;
-            let rest = run.iter().position(|psn| *psn >= end).unwrap_or(0);
-            if run.len() < before {
-                self.push_out(&run[..rest]);
-                run.drain(..rest);
-            }
-            if !run.is_empty() {
-                self.far.push(run);
-            }
-        }
-        taken
+    fn take_near(&mut self, start: u64, end: u64) -> u64 {
+        self.near.extract_if(start..end, |_| true).count() as u64
     }
 
     pub(crate) fn take(&mut self, start: u64, end: u64) -> u64 {
-        let taken = self.take_exactly(start, end);
-        taken + self.more.take_at(start, end - start - taken)
+        let near = self.take_near(start, end);
+        near + self.far.take_at(start, end - start - near)
+    }
+
+    /// At most `count`.
+    pub(crate) fn take_some(&mut self, start: u64, end: u64, count: u64) -> u64 {
+        let near = self.take_near(start, end);
+        if near > count {
+            self.add_somewhere(start, end, near - count);
+            return count;
+        }
+        near + self.far.take_at(start, count - near)
     }
 
     pub(crate) fn take_through(&mut self, last: u64) -> u64 {
-        let taken = self.take_exactly(0, last + 1);
-        taken + if self.more.end <= last + 1 { self.more.take_all() } else { 0 }
+        let near = self.take_near(0, last + 1);
+        near + if self.far.end <= last + 1 { self.far.take_all() } else { 0 }
     }
 
     pub(crate) fn take_from(&mut self, first: u64) -> u64 {
-        let taken = self.take_exactly(first, u64::MAX);
-        taken + if self.more.start >= first { self.more.take_all() } else { 0 }
+        let near = self.take_near(first, u64::MAX);
+        near + if self.far.start >= first { self.far.take_all() } else { 0 }
     }
 
     pub(crate) fn take_far(&mut self) -> u64 {
-        let far: usize = self.far.drain(..).map(|run| run.len()).sum();
-        far as u64 + self.more.take_all()
+        self.far.take_all()
     }
 
     pub(crate) fn take_all(&mut self) -> u64 {
-        let near = std::mem::take(&mut self.near).len() as u64;
-        near + self.take_far()
+        self.take_near(0, u64::MAX) + self.take_far()
     }
 
-    /// How many are missing without a break from `first` to `last`.
-    pub(crate) fn run_through(&self, first: u64, last: u64) -> u64 {
-        let is_missing =
-            |psn: &u64| self.near.contains(psn) || self.far.iter().any(|run| run.contains(psn));
-        (first..=last).take_while(is_missing).count() as u64
-    }
-
-    pub(crate) fn add_somewhere(&mut self, start: u64, end: u64, count: u64) {
-        self.more.add(start, end, count);
+    /// How many there are without a break from `first` to `last`, or how many there may be.
+    pub(crate) fn run_through(&self, next: u64, first: u64, last: u64) -> u64 {
+        if first > last {
+            return 0;
+        }
+        if next - first <= NEAR {
+            return (first..=last).take_while(|psn| self.near.contains(psn)).count() as u64;
+        }
+        let far = &self.far;
+        match far.contains(first) {
+            false => 0,
+            true if far.count == far.end - far.start => (last + 1).min(far.end) - first,
+            true => 1,
+        }
     }
 
     /// Gives up what is too old.
     pub(crate) fn age(&mut self, next: u64) {
-        self.far.retain(|run| run.last().is_some_and(|last| next - (last + 1) < FAR));
-        if self.more.count > 0 && next - self.more.end >= FAR {
-            self.more.take_all();
+        if self.far.count > 0 && next - self.far.end >= FAR {
+            self.far.take_all();
         }
     }
 }

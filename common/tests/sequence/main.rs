@@ -2,6 +2,7 @@
 
 mod holes;
 mod model;
+mod network;
 mod property;
 mod rules;
 mod tap;

@@ -98,7 +98,7 @@ pub(crate) struct Model {
     is_unreliable: bool,
     holes: Holes,
     burst: Option<Burst>,
-    run: Hull,
+    filled: Holes,
     alone: Hull,
     touched_us: u64,
     cursor: Option<u64>,
@@ -167,8 +167,13 @@ impl Model {
     }
 
     fn settle(&mut self) {
-        let filled = self.run.take_all() + self.alone.take_all();
-        self.counts.recover(filled);
+        let mut filled = self.filled.take_all();
+        if let Some(burst) = self.burst {
+            filled = filled.saturating_sub(burst.fills);
+            self.filled.add_somewhere(burst.start, burst.end, burst.fills);
+        }
+        let alone = self.alone.take_all();
+        self.counts.recover(filled + alone);
         if self.is_unreliable {
             self.counts.lost += self.holes.take_all() as u32;
         }
@@ -194,6 +199,12 @@ impl Model {
             matches!(step.kind, SequenceKind::ResponseFirst | SequenceKind::ResponseMiddle);
     }
 
+    fn advance(&mut self, next: u64, count: u64) {
+        self.holes.advance(next, count);
+        let given_up = self.filled.advance(next, count);
+        self.counts.recover(given_up);
+    }
+
     fn start_read(&mut self, step: &Step) {
         if step.span == 0 && step.payload == 0 {
             self.reads = None;
@@ -204,6 +215,11 @@ impl Model {
     }
 
     fn ahead(&mut self, step: &Step, next: u64) {
+        if let Some(burst) = self.burst
+            && self.cursor.is_some_and(|cursor| burst.start > cursor)
+        {
+            self.burst = None;
+        }
         self.close_burst();
         self.cursor = None;
         let missing = if self.uncertain {
@@ -224,7 +240,7 @@ impl Model {
             }
         }
         let after = step.psn + step.taken();
-        self.holes.advance(next, after - next);
+        self.advance(next, after - next);
         self.holes.add(after, missing.iter().copied());
         self.start_read(step);
         self.step(step);
@@ -257,7 +273,7 @@ impl Model {
     fn behind(&mut self, step: &Step, next: u64) {
         let end = step.psn + step.taken();
         if end > next {
-            self.holes.advance(next, end - next);
+            self.advance(next, end - next);
             self.step(step);
         }
         let mut filled = self.holes.take(step.psn, end);
@@ -275,20 +291,37 @@ impl Model {
     }
 
     fn reliable(&mut self, step: &Step, filled: u64, end: u64) {
+        let next = self.next.expect("known");
+        let nak = self.nak.filter(|nak| !nak.is_rnr).map(|nak| nak.psn);
+        let rewind = self.cursor.or(nak);
+        let joined = self.burst.filter(|burst| {
+            let is_rewinding = burst.is_named
+                || burst.is_silent
+                || rewind.is_some_and(|rewind| burst.start > rewind);
+            let is_after = step.psn > burst.end && is_rewinding && nak != Some(step.psn);
+            self.cursor != Some(step.psn) && (step.psn == burst.end || is_after)
+        });
+        if joined.is_none() {
+            self.close_burst();
+        }
+        let is_echo = filled == 0 && self.filled.contains(step.psn);
         if filled > 0 {
             self.touched_us = step.time_us;
+            let given_up = if filled == end - step.psn {
+                self.filled.add(next, step.psn..end)
+            } else {
+                self.filled.add_somewhere(step.psn, end, filled)
+            };
+            self.counts.recover(given_up);
         }
-        let is_echo = filled == 0 && self.run.contains(step.psn);
-        let goes_on = self.cursor.is_some_and(|cursor| {
-            step.psn == cursor || step.psn > cursor && filled == 0 && !is_echo
-        });
-        if goes_on {
-            self.close_burst();
-            self.go_on(step, filled, end);
-        } else if let Some(burst) = self.burst.filter(|burst| burst.end == step.psn) {
-            self.join(burst, filled, end, is_echo);
+        let is_certain = filled == 0 && !is_echo;
+        let goes_on =
+            self.cursor.is_some_and(|cursor| step.psn == cursor || step.psn > cursor && is_certain);
+        if let Some(burst) = joined {
+            self.join(burst, step, filled, end, is_echo);
+        } else if goes_on {
+            self.go_on(end);
         } else {
-            self.close_burst();
             self.begin(step, filled, end, is_echo);
         }
         if filled == 0 {
@@ -304,22 +337,19 @@ impl Model {
         self.counts.reordered += self.alone.take_at(step.psn, inside) as u32;
     }
 
-    fn go_on(&mut self, step: &Step, filled: u64, end: u64) {
+    fn go_on(&mut self, end: u64) {
         self.cursor = Some(end).filter(|end| Some(*end) < self.next);
-        if filled > 0 {
-            let given_up = self.run.add(step.psn, end, filled);
-            self.counts.recover(given_up);
-        }
     }
 
-    fn join(&mut self, mut burst: Burst, filled: u64, end: u64, is_echo: bool) {
+    fn join(&mut self, mut burst: Burst, step: &Step, filled: u64, end: u64, is_echo: bool) {
         if filled == 0 && is_echo && !burst.is_repeat {
-            burst.echoes += end - burst.end;
+            burst.echoes += end - step.psn;
         }
         burst.end = end;
         burst.fills += filled;
         self.burst = Some(burst);
-        let is_late = is_echo && !burst.is_repeat && burst.echoes <= self.run.count;
+        let is_late =
+            is_echo && !burst.is_repeat && burst.echoes + burst.fills <= self.filled.count();
         if filled == 0 && !is_late {
             self.confirm(burst);
         }
@@ -327,10 +357,6 @@ impl Model {
 
     fn confirm(&mut self, burst: Burst) {
         self.burst = None;
-        if burst.fills > 0 {
-            let given_up = self.run.add(burst.start, burst.end, burst.fills);
-            self.counts.recover(given_up);
-        }
         let is_same = self.cursor.is_some_and(|cursor| burst.start > cursor);
         self.cursor = Some(burst.end).filter(|end| Some(*end) < self.next);
         if !is_same {
@@ -346,7 +372,10 @@ impl Model {
 
     fn begin(&mut self, step: &Step, filled: u64, end: u64, is_echo: bool) {
         let asked = self.nak.filter(|nak| (step.psn..end).contains(&nak.psn));
-        let answered = asked.filter(|nak| nak.psn == step.psn);
+        let is_certain = filled == 0 && !is_echo;
+        let answered = self
+            .nak
+            .filter(|nak| nak.psn == step.psn || nak.psn < step.psn && is_certain && !nak.is_rnr);
         let is_silent = step.idle >= MIN_TIMEOUT;
         let burst = Burst {
             start: step.psn,
@@ -378,7 +407,7 @@ impl Model {
             }
         };
         self.count_rewind(cause);
-        self.go_on(step, filled, end);
+        self.go_on(end);
     }
 
     fn count_rewind(&mut self, cause: Cause) {
@@ -394,14 +423,12 @@ impl Model {
 
     fn close_burst(&mut self) {
         let Some(burst) = self.burst.take() else { return };
-        let mut late = self.run.take(burst.echoes);
-        if burst.is_named || burst.is_silent {
-            if burst.fills > 0 {
-                let given_up = self.alone.add(burst.start, burst.end, burst.fills);
-                self.counts.recover(given_up);
-            }
-        } else {
-            late += burst.fills;
+        let count = burst.fills + burst.echoes;
+        let mut late = self.filled.take_some(burst.start, burst.end, count);
+        if (burst.is_named || burst.is_silent) && burst.fills > 0 {
+            let given_up = self.alone.add(burst.start, burst.end, burst.fills);
+            self.counts.recover(given_up);
+            late = late.saturating_sub(burst.fills);
         }
         self.counts.reordered += late as u32;
     }
@@ -421,9 +448,11 @@ impl Model {
         if !self.is_behind(psn) {
             return;
         }
+        let next = self.next.expect("known");
         let nak = self.nak.filter(|nak| !nak.is_rnr);
-        let lost = nak.map_or(0, |nak| self.holes.run_through(nak.psn, psn));
+        let lost = nak.map_or(0, |nak| self.holes.run_through(next, nak.psn, psn));
         let count = self.holes.take_through(psn);
+        let lost = lost.min(count);
         self.counts.lost += lost as u32;
         self.counts.unseen += (count - lost) as u32;
         self.nak = self.nak.filter(|nak| nak.psn > psn);
@@ -458,7 +487,7 @@ impl Model {
         let Some(next) = self.next else { return };
         let is_cut = psn == next && self.response_open;
         if psn >= next && (is_cut || is_answered) && psn - next + span <= u64::from(MAX_GAP) {
-            self.holes.advance(next, psn + span - next);
+            self.advance(next, psn + span - next);
             self.holes.add(psn + span, psn..psn + span);
             self.counts.missing += span as u32;
             self.next = Some(psn + span);
@@ -478,7 +507,7 @@ impl Model {
             self.holes.add_somewhere(reads.start, next, missing);
         }
         if self.uncertain {
-            self.holes.advance(next, span - 1);
+            self.advance(next, span - 1);
             self.next = Some(next + span - 1);
             self.uncertain = false;
         }

@@ -156,7 +156,7 @@ fn a_late_read_response() {
 }
 
 #[test]
-fn more_old_holes_than_runs() {
+fn old_holes() {
     let holes = [100, 200, 300, 400, 500];
     let stream = || (0..1000).filter(|at| !holes.contains(at));
     let mut recovered = Tap::default();
@@ -168,10 +168,10 @@ fn more_old_holes_than_runs() {
 
     let mut acknowledged = Tap::default();
     acknowledged.packets(stream());
-    acknowledged.engine.sequence().note_ack(psn(150), 0);
-    assert_eq!(acknowledged.engine.state.totals.open(), 5, "which of three, nobody remembers");
     acknowledged.engine.sequence().note_ack(psn(450), 0);
-    assert_eq!(fate(acknowledged), [0, 0, 4, 0, 1]);
+    assert_eq!(acknowledged.engine.state.totals.open(), 5, "which ones, nobody remembers");
+    acknowledged.engine.sequence().note_ack(psn(500), 0);
+    assert_eq!(fate(acknowledged), [0, 0, 5, 0, 0]);
 }
 
 #[test]
@@ -188,7 +188,7 @@ fn what_the_tap_lost_is_not_seen() {
     let mut tap = Tap::default();
     tap.packets([1, 2, 4, 5]);
     let word = tap.engine.word;
-    tap.packets((6..300).filter(|at| !(7..9).contains(at) && *at != 280));
+    tap.packets((6..100).filter(|at| !(7..9).contains(at) && *at != 80));
     tap.engine.sequence().note_tap_loss(word);
     assert_eq!(fate(tap), [0, 0, 3, 0, 1], "3 was missing before");
 
@@ -301,7 +301,7 @@ fn how_far_back_and_how_late() {
     tap.engine.sequence().note_nak(psn(80), 0);
     tap.packets(80..100);
     let spread = tap.engine.state.spread;
-    assert_eq!(spread.reorder, [0, 0, 1, 0, 0, 0, 0], "3 came 4 later");
-    assert_eq!(spread.go_back, [0, 0, 1, 0, 0, 0, 0], "20 back");
+    assert_eq!(spread.reorder, [0, 0, 1, 0, 0, 0], "3 came 4 later");
+    assert_eq!(spread.go_back, [0, 0, 1, 0, 0, 0], "20 back");
     assert_eq!(tap.engine.state.acks.episode().expect("a rewind").packets, 20);
 }

@@ -124,7 +124,11 @@ mod tests {
 
     #[test]
     fn counters_that_wrap_add_up() {
-        let with = |count| Histograms { go_back: [0, count, 0, 0, 0, 0, 0], ..Default::default() };
+        let with = |count| {
+            let mut histograms = Histograms::default();
+            histograms.go_back[1] = count;
+            histograms
+        };
         let mut spread = Spread::default();
         for (before, now) in [(0, 60_000), (60_000, 4), (4, 4)] {
             spread.advance(&with(before), &with(now));
