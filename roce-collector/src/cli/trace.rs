@@ -58,7 +58,7 @@ pub(super) struct ReadArgs {
     #[arg(long, value_enum, default_value_t = OutputFormat::Text)]
     pub(super) format: OutputFormat,
 
-    /// Flow records kept, of about 2 kB (a flow takes up to three); packets of further flows are counted
+    /// Flow records kept, of about 3 kB (a flow takes up to three); packets of further flows are counted
     /// together
     #[arg(
         long,

@@ -37,8 +37,22 @@ pub fn write_text(
     flows(out, report, filter, colours)?;
     if filter.qp.is_some() {
         details::details(out, report)?;
+    } else if let Some(flow) = report.flows.first().filter(|flow| is_troubled(flow)) {
+        writeln!(out, "\n--qp {:#x} shows what happened to the first flow, and when", flow.dst_qp)?;
     }
     timeline::timelines(out, report)
+}
+
+/// Whether a time line would show more than the first and the last packet.
+fn is_troubled(flow: &FlowReport) -> bool {
+    let psn = flow.sequence().unwrap_or_default();
+    let answers = flow.answers.unwrap_or_default();
+    let has_naks = answers.naks.or(flow.naks).is_some_and(|naks| naks.total() > 0)
+        || answers.rnr_naks.or(flow.rnr_naks).is_some_and(|naks| naks > 0);
+    let has_marks = flow.ecn.ce > 0 || answers.cnps > 0;
+    has_naks
+        || has_marks
+        || psn.lost + psn.unseen + psn.reordered + psn.open + psn.retransmitted > 0
 }
 
 fn headline(out: &mut impl Write, report: &ReadReport) -> io::Result<()> {

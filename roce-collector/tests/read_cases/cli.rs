@@ -53,6 +53,17 @@ SOURCE       DESTINATION  QP   TYPE PACKETS   BYTES LOST UNSEEN REORD RETX NAK R
         text.contains("RoCEv2 105, RoCEv1 0, other 0, malformed 0, cut 0; ICRC good 105, bad 0")
     );
     assert!(text.contains("DSCP 0 on 105 packets of 2 flows"), "{text}");
+    assert!(!text.contains("--qp 0x"), "nothing happened: {text}");
+}
+
+#[test]
+fn text_says_how_to_see_what_happened() {
+    let output = run(&["read", "derived/gbn_one_loss_psn_wrap.pcap"]);
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(text.contains("--qp 0xb1 shows what happened to the first flow, and when"), "{text}");
+    let output = run(&["read", "derived/gbn_one_loss_psn_wrap.pcap", "--qp", "0xb1"]);
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(text.contains("TIME LINE of A = 10.0.0.1 QP 0xa1 and B = 10.0.0.2 QP 0xb1"), "{text}");
 }
 
 #[test]
