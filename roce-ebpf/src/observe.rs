@@ -26,7 +26,7 @@ use roce_common::wire::{PacketRead, ParseReason, Parsed, RocePacket, parse_ether
 #[derive(Clone, Copy)]
 pub(crate) struct Deferred {
     packet: RocePacket,
-    /// Key at tap 0.
+    /// Its key, at tap 0 until it is counted.
     pub(crate) key: WideKey,
 }
 
@@ -202,14 +202,15 @@ fn finish(mut todo: u32, interface: u32, direction: Direction) {
 extern "C" fn roce_count_deferred(todo: u32, interface: u32, direction: u32) -> u32 {
     let Some(Deferred { packet, key }) = deferred() else { return Todo::Nothing as u32 };
     let Some(tap) = Tap::of(interface, direction) else { return Todo::Nothing as u32 };
+    // Where it lies: a copy would take a tenth of the stack.
+    key.move_to_tap(tap.id);
     if todo == Todo::Count as u32 {
         tap.counters.count(packet);
     }
-    let key = key.at_tap(tap.id);
     let seen = observation(packet);
-    let counted = match NarrowKey::of_wide(&key, packet) {
+    let counted = match NarrowKey::of_wide(key, packet) {
         Some(narrow) => store::count_narrow(&narrow, &seen),
-        None => store::count_wide(&key, tap.id, &seen),
+        None => store::count_wide(key, &seen),
     };
     Todo::after(counted) as u32
 }
@@ -220,15 +221,16 @@ extern "C" fn roce_count_deferred(todo: u32, interface: u32, direction: u32) -> 
 extern "C" fn roce_spill_deferred(todo: u32, interface: u32, direction: u32) -> u32 {
     let Some(Deferred { packet, key }) = deferred() else { return 0 };
     let Some(tap) = Tap::of(interface, direction) else { return 0 };
-    store::spill(key.at_tap(tap.id), packet, tap, todo == Todo::SpillFull as u32);
+    store::spill(*key, packet, tap, todo == Todo::SpillFull as u32);
     0
 }
 
 #[inline(always)]
-pub(crate) fn deferred<'a>() -> Option<&'a Deferred> {
-    let place = DEFERRED.get_ptr(0)?;
-    // SAFETY: the place is this CPU's own and was written by this run of the program.
-    Some(unsafe { &*place })
+pub(crate) fn deferred<'a>() -> Option<&'a mut Deferred> {
+    let place = DEFERRED.get_ptr_mut(0)?;
+    // SAFETY: the place is this CPU's own and was written by this run of the program, which changes it
+    // only while no other of its functions looks at it.
+    Some(unsafe { &mut *place })
 }
 
 #[inline(always)]

@@ -2,7 +2,7 @@
 
 use crate::atomic;
 use crate::maps::{NARROW_COLD, NARROW_SLOTS, SPILL, WIDE_COLD, WIDE_SLOTS};
-use crate::observe::deferred;
+use crate::observe::{Deferred, deferred};
 use crate::opaque::opaque;
 use crate::sequence::{self, Turn};
 use crate::settings::{HASH_SEED, MARKING, NARROW_LEN, WEAK_MEMORY_ORDER, WIDE_LEN};
@@ -65,8 +65,8 @@ pub(crate) fn count_narrow(key: &NarrowKey, seen: &Observation) -> Counted {
 
 /// Counts the deferred packet in the wide table.
 #[inline(always)]
-pub(crate) fn count_wide(key: &WideKey, tap: u8, seen: &Observation) -> Counted {
-    WIDE.count(roce_find_wide(tap as u32), key, seen)
+pub(crate) fn count_wide(key: &WideKey, seen: &Observation) -> Counted {
+    WIDE.count(roce_find_wide(), key, seen)
 }
 
 /// Index of the slot for a key, or [`NOWHERE`].
@@ -82,10 +82,9 @@ extern "C" fn roce_find_narrow(source: u32, destination: u32, tagged_qp: u32) ->
 /// Index of the slot for the key of the deferred packet, or [`NOWHERE`].
 #[unsafe(no_mangle)]
 #[inline(never)]
-extern "C" fn roce_find_wide(tap: u32) -> u32 {
-    let Some(deferred) = deferred() else { return NOWHERE };
-    let key = deferred.key.at_tap(tap as u8);
-    WIDE.find(&key, slot_index(hash_wide(&key, HASH_SEED.load()), WIDE_LEN.load()))
+extern "C" fn roce_find_wide() -> u32 {
+    let Some(Deferred { key, .. }) = deferred() else { return NOWHERE };
+    WIDE.find(key, slot_index(hash_wide(key, HASH_SEED.load()), WIDE_LEN.load()))
 }
 
 #[inline(always)]

@@ -324,6 +324,12 @@ impl WideKey {
 }
 
 impl WideKey {
+    /// Puts a key at tap 0 to `tap`, where it is.
+    #[inline(always)]
+    pub const fn move_to_tap(&mut self, tap: u8) {
+        self.tagged_qp |= (tap as u32) << 28;
+    }
+
     /// What the records of one connection's requests and their answers have in common: both ends in the
     /// direction of the requests, interface and transport. No record has such a key.
     #[must_use]
