@@ -5,14 +5,24 @@
 //! order, and by what the other direction says.
 //!
 //! ```text
-//! hole --filled by itself------------------> reordered
-//!      --filled by a rewind, a NAK's answer-> a fill; lost + recovered, unless the late one shows up
-//!      --acknowledged, never filled---------> unseen; lost where a NAK had named it
-//!      --else-------------------------------> open
+//! missing PSN --comes, alone or with other missing ones----------> reordered
+//!             --comes alone, and a NAK had asked for it,
+//!               or silence went before-------------------------> lost, recovered
+//!             --comes in a rewind-------------------------------> lost, recovered
+//!             --comes, and then once more by itself-------------> reordered
+//!             --is acknowledged, never comes--------------------> unseen; lost where a NAK had named it
+//!             --was found missing while the tap lost packets----> unseen
+//!             --UC, never comes---------------------------------> lost
+//!             --else--------------------------------------------> open
 //! ```
 //!
-//! A fill is decided after a grace time, because a receiver that gets packets out of order sends a NAK:
-//! then the retransmission may overtake the packet that is merely late.
+//! What is behind the next PSN comes in *bursts*: packets whose PSNs follow each other. A burst is a
+//! rewind as soon as it has a packet that the tap had seen and that cannot be late itself; until then
+//! nobody can tell. What a rewind brings is decided after a grace time, because a receiver that gets
+//! packets out of order sends a NAK: then the retransmission may overtake the packet that is merely late.
+//!
+//! What cannot be told: a late packet that comes just where the sender, going back, would have sent it
+//! again, when it goes back once more before it does. That looks like a loss, and is called one.
 //!
 //! Everything is of fixed size, and what crosses a function border is a plain word: see
 //! [`crate::wire::VlanTags`] for the reason.
