@@ -76,7 +76,8 @@ impl Pairing {
     /// All pairs, each once, in order of their ends.
     pub fn pairs(&self) -> Vec<QpPair> {
         let current = self.records.iter().filter_map(|record| self.pair_of(record));
-        let mut pairs: Vec<_> = current.chain(self.ended.iter().cloned()).collect();
+        let known = current.chain(self.ended.iter().cloned());
+        let mut pairs: Vec<_> = known.chain(self.pairs_by_port()).collect();
         // The better of the two directions stays.
         let order = |pair: &QpPair| (pair.a, pair.b);
         pairs.sort_by(|x, y| order(x).cmp(&order(y)).then(y.confidence.total_cmp(&x.confidence)));
@@ -104,6 +105,10 @@ impl Pairing {
             evidence.push(format!("both send from UDP port {}", answers.source_port));
             doubt *= 0.5;
         }
+        if requests.has_port_of(answers.key?.dest_qp()) {
+            evidence.push("that port is what Linux makes of both QP numbers".to_owned());
+            doubt *= 0.1;
+        }
         let between = (requests.key?.source, requests.key?.destination);
         if self.requests.get(&between).is_some_and(|all| all.len() == 1) {
             evidence.push("no other QP asked anything that way".to_owned());
@@ -116,7 +121,7 @@ impl Pairing {
         if life.connections > 1 {
             evidence.push(format!("the QP number was used for {} connections", life.connections));
         }
-        let confidence = ((1.0 - doubt) * 100.0).round() / 100.0;
+        let confidence = ((1.0 - doubt) * 100.0).round().min(99.0) / 100.0;
         Some(QpPair {
             a: one.min(other),
             b: one.max(other),

@@ -6,6 +6,7 @@
 
 mod cm;
 mod evidence;
+mod port;
 
 use std::collections::HashMap;
 
@@ -45,6 +46,8 @@ pub struct Pairing {
     requests: HashMap<([u32; 4], [u32; 4]), Vec<usize>>,
     /// The same by UDP source port, too.
     by_port: HashMap<([u32; 4], [u32; 4], u16), Vec<usize>>,
+    /// Records of any kind by sender and receiver.
+    between: HashMap<([u32; 4], [u32; 4]), Vec<usize>>,
     /// Records by the QP they go to.
     to: HashMap<Qp, Vec<usize>>,
     connections: Connections,
@@ -79,12 +82,8 @@ impl Pairing {
         packet: &RocePacket,
         word: impl Fn(usize) -> Option<SequenceWord>,
     ) -> Option<usize> {
-        if self.records.len() <= index {
-            self.records.resize_with(index + 1, Record::default);
-        }
         let is_answer = key.tag()?.space() != PsnSpace::Request;
-        if self.records[index].key.is_none() {
-            self.records[index].key = Some(*key);
+        if self.add(index, key) {
             let to = Qp { host: key.destination, number: key.dest_qp() };
             self.to.entry(to).or_default().push(index);
             if !is_answer {
@@ -103,6 +102,24 @@ impl Pairing {
             None => self.find(index, key, psn, &word),
             Some(peer) => self.check(index, peer, psn, &word),
         }
+    }
+
+    /// Takes a congestion notification of the record `index`.
+    pub fn notification(&mut self, index: usize, key: &WideKey) {
+        self.add(index, key);
+    }
+
+    /// Whether this is the first packet of the record.
+    fn add(&mut self, index: usize, key: &WideKey) -> bool {
+        if self.records.len() <= index {
+            self.records.resize_with(index + 1, Record::default);
+        }
+        let is_new = self.records[index].key.is_none();
+        if is_new {
+            self.records[index].key = Some(*key);
+            self.between.entry((key.source, key.destination)).or_default().push(index);
+        }
+        is_new
     }
 
     fn find(
@@ -124,12 +141,15 @@ impl Pairing {
             requests.filter(is_its).collect()
         } else {
             let with_port = self.by_port.get(&(from, to, port));
-            let fitting = self.outstanding(with_port, key, psn, word);
+            let mut fitting = self.outstanding(with_port, key, psn, word);
             if fitting.is_empty() {
-                self.outstanding(self.requests.get(&(from, to)), key, psn, word)
-            } else {
-                fitting
+                fitting = self.outstanding(self.requests.get(&(from, to)), key, psn, word);
             }
+            if fitting.len() > 1 {
+                // Connections that began at the same PSN: the port may tell them apart.
+                fitting.retain(|index| self.records[*index].has_port_of(own.number));
+            }
+            fitting
         };
         let &[peer] = &fitting[..] else { return None };
         *self.records[peer].answers_like(key)? = Some(index);

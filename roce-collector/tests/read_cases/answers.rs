@@ -45,6 +45,26 @@ fn a_cnp_counts_against_the_flow_that_it_slows() {
 }
 
 #[test]
+fn without_an_ack_the_port_tells_the_pair() {
+    let connection = Connection::ipv4(1);
+    let mut scenario = congestion(&connection, 6);
+    scenario.frames.retain(|frame| frame.bytes[14 + 20 + 8] != 0x11); // RC ACKNOWLEDGE
+    let report = read_bytes(scenario.to_pcap(Format::default()).expect("memory"));
+    let [pair] = &report.pairs[..] else { panic!("{:#?}", report.pairs) };
+    assert_eq!((pair.a.qp, pair.b.qp), (connection.requester.qp, connection.responder.qp));
+    assert!((0.5..0.9).contains(&pair.confidence), "{pair:?}");
+    assert!(pair.evidence[0].contains("is what Linux makes of both QP numbers"), "{pair:?}");
+    let data = answers(flow_to(&report, connection.responder.qp));
+    assert_eq!((data.cnps, data.acks), (6, Some(0)));
+
+    for frame in &mut scenario.frames {
+        frame.bytes[14 + 20 + 1] ^= 1; // another source port
+    }
+    let report = read_bytes(scenario.to_pcap(Format::default()).expect("memory"));
+    assert_eq!(report.pairs, [], "no port of Linux's making");
+}
+
+#[test]
 fn without_a_pair_nothing_is_assigned() {
     let report = read("derived/ce_then_cnp.pcap");
     assert!(report.flows.iter().all(|flow| flow.answers.is_none()), "no ACK tells the pair");

@@ -197,6 +197,7 @@ impl Sequences {
         recorder.see(Packet { moment, psn, opcode });
         if opcode == Opcode::CNP {
             recorder.notify(moment, &mut self.budget);
+            self.pairing.notification(index, key);
         }
         if packet.traffic_class.ecn() == Ecn::Ce {
             recorder.mark(moment, &mut self.budget);
