@@ -72,7 +72,10 @@ impl Sequence<'_> {
         let next = self.word.next();
         let ahead = psn.distance_from(next);
         let is_cut = ahead == 0 && self.word.has(SequenceWord::OPEN);
-        if ahead >= 0 && (is_cut || is_answered) && ahead.cast_unsigned() + span <= MAX_GAP {
+        if ahead >= 0
+            && (is_cut || is_answered)
+            && span.saturating_add(ahead.cast_unsigned()) <= MAX_GAP
+        {
             let after = psn.plus(span);
             self.state.window.advance(next, ahead.cast_unsigned() + span, &mut self.state.totals);
             self.state.window.holes.add(after, psn, span);
@@ -94,6 +97,9 @@ impl Sequence<'_> {
             return;
         }
         self.state.acks.set_reads(Reads::NONE);
+        if span > MAX_REWIND {
+            return;
+        }
         let next = self.word.next();
         let missing = reads.missing(path_mtu);
         if missing != 0 {

@@ -189,7 +189,7 @@ impl Sequence<'_> {
     /// Until the path MTU is known, a READ may have taken any number of PSNs.
     #[inline(always)]
     fn start_read(&mut self, packet: &SequencePacket) {
-        if packet.span == 0 {
+        if known_span(packet) == 0 {
             let reads = self.state.acks.reads().with(packet.psn, packet.payload);
             self.state.acks.set_reads(reads);
         }
@@ -197,7 +197,7 @@ impl Sequence<'_> {
 
     #[inline(always)]
     pub(super) fn step(&mut self, packet: &SequencePacket) {
-        *self.word = self.word.after(packet.psn, packet.span, packet.kind);
+        *self.word = self.word.after(packet.psn, known_span(packet), packet.kind);
     }
 
     /// Brings the word up to date with the side state.
@@ -214,8 +214,15 @@ impl Sequence<'_> {
     }
 }
 
+/// PSNs that a packet takes, 0 when that is not known. More than a rewind is long cannot be compared.
+#[inline(always)]
+const fn known_span(packet: &SequencePacket) -> u32 {
+    if packet.span > MAX_REWIND { 0 } else { packet.span }
+}
+
 /// PSNs that a packet takes, at least.
 #[inline(always)]
 pub(super) const fn taken(packet: &SequencePacket) -> u32 {
-    if packet.span == 0 { 1 } else { packet.span }
+    let span = known_span(packet);
+    if span == 0 { 1 } else { span }
 }

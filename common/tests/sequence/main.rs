@@ -1,5 +1,6 @@
 //! The PSN engine: its rules one by one, and against a slow model over random traces.
 
+mod anything;
 mod holes;
 mod model;
 mod network;

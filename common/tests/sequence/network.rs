@@ -3,8 +3,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use proptest::prelude::*;
-use proptest::test_runner::{Config, TestRunner};
 use roce_common::sequence::SequenceKind;
 
 use crate::model::Counts;
@@ -181,9 +179,17 @@ impl Network {
     }
 }
 
-/// What happened in many networks like this one, together.
-fn sum(late: u64, jitter: u64, dropped: u64) -> Counts {
-    let mut sum = Counts::default();
+/// What became of the PSNs in many networks like this one, together.
+#[derive(Debug, Default)]
+struct Sum {
+    missing: u32,
+    lost: u32,
+    reordered: u32,
+    drops: u32,
+}
+
+fn sum(late: u64, jitter: u64, dropped: u64) -> Sum {
+    let mut sum = Sum::default();
     for seed in 0..200 {
         let (packets, window) = (200, 10 + seed % 150);
         let network = Network { packets, window, late, jitter, dropped, seed: seed * 7919 };
@@ -194,6 +200,7 @@ fn sum(late: u64, jitter: u64, dropped: u64) -> Counts {
         sum.missing += counts.missing;
         sum.lost += counts.lost;
         sum.reordered += counts.reordered;
+        sum.drops += truth.drops;
     }
     sum
 }
@@ -231,14 +238,12 @@ fn what_is_lost_is_not_late() {
 
 #[test]
 fn no_more_is_lost_than_was_dropped() {
-    let late = (1u64..12, prop_oneof![1u64..60, 1u64..3_000]);
-    let networks = (10u64..300, 2u64..200, late, 3u64..10, any::<u64>());
-    let config = Config { cases: 500, failure_persistence: None, ..Config::default() };
-    TestRunner::new(config)
-        .run(&networks, |(packets, window, (late, jitter), dropped, seed)| {
-            let (counts, truth) = Network { packets, window, late, jitter, dropped, seed }.run();
-            prop_assert!(counts.lost <= truth.drops, "{:?} {:?}", counts, truth);
-            Ok(())
-        })
-        .unwrap();
+    for (late, jitter) in [(1, 30), (5, 30), (5, 500), (5, 3_000)] {
+        for dropped in [1, 3, 6] {
+            let counts = sum(late, jitter, dropped);
+            let network = format!("{late}% up to {jitter} us late, {dropped}% dropped: {counts:?}");
+            assert!(counts.lost <= counts.drops, "{network}");
+            assert!(counts.lost * 10 >= counts.missing, "{network}");
+        }
+    }
 }
