@@ -35,6 +35,7 @@ pub(super) fn parse(message: &str) -> Option<Found> {
         return Some(Found::whole(record).continuing(Sequel::NcclCompletion));
     }
     let mut record = ErrorRecord::new(Producer::Nccl);
+    rest = rest.trim_start();
     let device = word(rest);
     if let Some((name, port)) = device.split_once(':') {
         record.device = Some(name.to_owned());
