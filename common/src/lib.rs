@@ -8,6 +8,7 @@
 //! - [`psn`]: 24-bit packet sequence numbers.
 //! - [`sequence`]: loss, reordering and retransmission from PSNs.
 //! - [`flow`]: what is kept for one flow, and how one packet changes it.
+//! - [`event`]: rare things that the kernel tells one by one.
 //! - [`tap`]: node-wide counters of one interface direction.
 //! - [`marking`]: which DSCP and ECN codepoints a fabric expects.
 #![no_std]
@@ -18,6 +19,7 @@
 )]
 
 pub mod config;
+pub mod event;
 pub mod flow;
 pub mod marking;
 pub mod psn;

@@ -46,6 +46,8 @@ pub struct TapCounters {
     pub other_bytes: u64,
     /// Packets of an interface that is not in the tap list.
     pub unknown_tap: u64,
+    /// Events that the ring buffer had no room for.
+    pub events_lost: u64,
 }
 
 impl TapCounters {
@@ -102,6 +104,7 @@ impl TapCounters {
             other_packets,
             other_bytes,
             unknown_tap,
+            events_lost,
         } = other;
         merge(self.marking.as_flattened_mut(), marking.as_flattened());
         merge(&mut self.opcode, opcode);
@@ -116,6 +119,7 @@ impl TapCounters {
             (&mut self.other_packets, other_packets),
             (&mut self.other_bytes, other_bytes),
             (&mut self.unknown_tap, unknown_tap),
+            (&mut self.events_lost, events_lost),
         ];
         for (sum, value) in scalars {
             *sum = sum.wrapping_add(*value);
@@ -143,6 +147,7 @@ impl Default for TapCounters {
             other_packets: 0,
             other_bytes: 0,
             unknown_tap: 0,
+            events_lost: 0,
         }
     }
 }

@@ -90,7 +90,10 @@ fn read() -> Vec<FlowReport> {
     let mut report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     let flows: Vec<FlowReport> = serde_json::from_value(report["flows"].take()).unwrap();
     // The daemon leaves answers with the flow that they are packets of, and times few of them.
-    flows.into_iter().map(|flow| FlowReport { answers: None, rtt_us: None, ..flow }).collect()
+    flows
+        .into_iter()
+        .map(|flow| FlowReport { answers: None, acknowledged: None, rtt_us: None, ..flow })
+        .collect()
 }
 
 fn flows(daemon: &Daemon<'_>) -> Result<FlowsAnswer> {

@@ -8,7 +8,7 @@ use crate::observe::Deferred;
 use crate::sequence::Turn;
 use aya_ebpf::bindings::BPF_F_MMAPABLE;
 use aya_ebpf::macros::map;
-use aya_ebpf::maps::{Array, HashMap, LruHashMap, PerCpuArray, Stack};
+use aya_ebpf::maps::{Array, HashMap, LruHashMap, PerCpuArray, RingBuf, Stack};
 use roce_common::config::HEADER_BYTES;
 use roce_common::flow::{FlowCold, NarrowSlot, SequenceRecord, SpillCount, SpillKey, WideSlot};
 use roce_common::tap::{MAX_TAPS, TapCounters};
@@ -65,3 +65,7 @@ pub(crate) static LINKS: LruHashMap<u64, u32> = LruHashMap::with_max_entries(1, 
 /// The packet whose turn it is in the PSN engine.
 #[map]
 pub(crate) static TURN: PerCpuArray<Turn> = PerCpuArray::with_max_entries(1, 0);
+
+/// Events for user space: some 3,600 of 72 bytes.
+#[map]
+pub(crate) static EVENTS: RingBuf = RingBuf::with_byte_size(1 << 18, 0);

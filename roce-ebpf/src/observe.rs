@@ -62,26 +62,39 @@ impl Todo {
 
 #[inline(always)]
 pub(crate) fn observe_xdp(context: &XdpContext, can_gather: bool) {
-    let frame = LinearFrame::of_xdp(context);
-    let todo = usual(&frame, || xdp_interface(context.ctx), Direction::Ingress);
-    if todo != Todo::Nothing {
-        let todo = roce_defer_xdp(context.ctx, todo as u32, can_gather as u32);
+    let todo = usual_xdp(context.ctx);
+    if todo != Todo::Nothing as u32 {
+        let todo = roce_defer_xdp(context.ctx, todo, can_gather as u32);
         finish(todo, xdp_interface(context.ctx), Direction::Ingress);
     }
 }
 
 #[inline(always)]
 pub(crate) fn observe_tc(context: &TcContext, direction: Direction) {
-    let frame = LinearFrame::of_tc(context);
-    let todo = usual(&frame, || tc_interface(context.skb.skb), direction);
-    if todo != Todo::Nothing {
-        let todo = roce_defer_tc(context.skb.skb, todo as u32, direction as u32);
+    let todo = usual_tc(context.skb.skb, direction as u32);
+    if todo != Todo::Nothing as u32 {
+        let todo = roce_defer_tc(context.skb.skb, todo, direction as u32);
         finish(todo, tc_interface(context.skb.skb), direction);
     }
 }
 
+/// A function of its own, so that its stack is free again when the steps come that need more. Not a
+/// global one, which the verifier would check for contexts that it cannot have.
+#[inline(never)]
+fn usual_xdp(context: *mut xdp_md) -> u32 {
+    let frame = LinearFrame::of_xdp(&XdpContext::new(context));
+    usual(&frame, || xdp_interface(context), Direction::Ingress as u32) as u32
+}
+
+/// The same for TC.
+#[inline(never)]
+fn usual_tc(skb: *mut __sk_buff, direction: u32) -> u32 {
+    let frame = LinearFrame::of_tc(&TcContext::new(skb));
+    usual(&frame, || tc_interface(skb), direction) as u32
+}
+
 #[inline(always)]
-fn usual<R: PacketRead>(frame: &R, interface: impl FnOnce() -> u32, direction: Direction) -> Todo {
+fn usual<R: PacketRead>(frame: &R, interface: impl FnOnce() -> u32, direction: u32) -> Todo {
     let packet = match parse_usual(frame) {
         Some(Parsed::NotRoce) => return Todo::Nothing,
         Some(Parsed::Roce(packet)) => packet,
@@ -89,7 +102,7 @@ fn usual<R: PacketRead>(frame: &R, interface: impl FnOnce() -> u32, direction: D
     };
     // The key is read first: after that no packet pointer is alive for the verifier to follow.
     let Some(key) = NarrowKey::of(frame, &packet) else { return Todo::Count };
-    let Some(tap) = Tap::of(interface(), direction as u32) else { return Todo::Nothing };
+    let Some(tap) = Tap::of(interface(), direction) else { return Todo::Nothing };
     tap.counters.count(&packet);
     Todo::after(store::count_usual(&key.at_tap(tap.id), &observation(&packet)))
 }

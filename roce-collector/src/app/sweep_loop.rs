@@ -13,7 +13,7 @@ use tokio::sync::watch;
 use super::host_loop::SharedReport;
 use super::links::Latest;
 use crate::attach::{AttachTable, AttachedHook, Direction, Event};
-use crate::bpf::{Attachments, Datapath, RunStatistics};
+use crate::bpf::{Attachments, Datapath, RunStatistics, event_clock_ns};
 use crate::capture::Timestamp;
 use crate::cli::collector::Collector;
 use crate::export::{HookLabel, ProgramRuns, Snapshot, direction_of_tap};
@@ -212,5 +212,5 @@ fn tap_of(hook: &AttachedHook<'_>, interfaces: &[String]) -> Option<usize> {
 fn moment(started: Instant) -> Moment {
     let since_epoch = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default();
     let wall = Timestamp::from_nanos(since_epoch.as_nanos() as u64);
-    Moment { wall, uptime: started.elapsed() }
+    Moment { wall, boot_ns: event_clock_ns(), uptime: started.elapsed() }
 }

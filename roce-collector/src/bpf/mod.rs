@@ -5,6 +5,7 @@
 
 mod attach;
 mod error;
+mod events;
 mod mapped;
 mod object;
 mod run;
@@ -16,6 +17,7 @@ mod taps;
 
 pub use attach::{AttachRequest, Attachments, check};
 pub use error::DatapathError;
+pub use events::{EventRing, event_clock_ns};
 pub use object::{Datapath, DatapathOptions};
 pub use run::RunResult;
 pub use sequences::SequencePool;

@@ -1,6 +1,6 @@
 //! Loading the eBPF object: sizes, settings, tables.
 
-use super::{DatapathError, FlowTable, SequencePool, SpillMap, TapTable};
+use super::{DatapathError, EventRing, FlowTable, SequencePool, SpillMap, TapTable};
 use aya::maps::{Array, Map, MapData};
 use aya::{Ebpf, EbpfLoader};
 use roce_common::config::{allocated_slots, home_slots, setting};
@@ -45,6 +45,8 @@ pub struct Datapath {
     pub taps: TapTable,
     /// What found no place in the tables.
     pub spill: SpillMap,
+    /// Events of the programs.
+    pub events: EventRing,
     interfaces: Array<MapData, u32>,
 }
 
@@ -131,7 +133,8 @@ impl Datapath {
         let spill = SpillMap::new(take_map(&mut ebpf, "SPILL")?, SPILL_ENTRIES as usize)?;
         let interfaces = Array::try_from(take_map(&mut ebpf, "INTERFACES")?)
             .map_err(|source| DatapathError::Access { map: "INTERFACES", source })?;
-        Ok(Self { ebpf, narrow, wide, taps: tap_table, spill, interfaces })
+        let events = EventRing::new(take_map(&mut ebpf, "EVENTS")?)?;
+        Ok(Self { ebpf, narrow, wide, taps: tap_table, spill, events, interfaces })
     }
 
     /// Says which interface the taps `pair * 2` and `pair * 2 + 1` belong to.

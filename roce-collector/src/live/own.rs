@@ -8,7 +8,7 @@ use roce_common::marking::MarkingPolicy;
 
 use super::{LiveError, Question, Sample};
 use crate::attach::{Direction, DirectionChoice, HookChoice, KernelFacts, LinkSource, resolve};
-use crate::bpf::{AttachRequest, Attachments, Datapath, DatapathOptions};
+use crate::bpf::{AttachRequest, Attachments, Datapath, DatapathOptions, event_clock_ns};
 use crate::capture::Timestamp;
 use crate::host::{HookPackets, HostReport, HostWatch};
 use crate::http::HookReport;
@@ -179,6 +179,6 @@ impl Own {
     fn now(&self) -> Moment {
         let since_epoch = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default();
         let wall = Timestamp::from_nanos(since_epoch.as_nanos() as u64);
-        Moment { wall, uptime: self.start.elapsed() }
+        Moment { wall, boot_ns: event_clock_ns(), uptime: self.start.elapsed() }
     }
 }

@@ -3,6 +3,7 @@
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 
+use roce_common::event::FlowEvent;
 use roce_common::flow::{
     FlowCold, FlowKey, FlowSlot, NarrowKey, Observation, PsnSpace, SpillCount, SpillKey, WideKey,
     account,
@@ -158,6 +159,10 @@ impl Tables for FakeTables {
 
     fn tap(&self, tap: u8) -> TapCounters {
         self.taps[usize::from(tap)]
+    }
+
+    fn next_event(&mut self) -> Option<FlowEvent> {
+        None
     }
 
     fn spilled(&self) -> Result<Vec<(SpillKey, SpillCount)>, DatapathError> {

@@ -19,6 +19,7 @@ mod qps;
 mod records;
 mod report;
 mod spill;
+mod stories;
 mod sweeper;
 mod tables;
 mod view;

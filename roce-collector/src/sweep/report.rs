@@ -16,6 +16,12 @@ pub struct FlowList {
 }
 
 impl Sweeper {
+    /// A flow with what happened to it lately.
+    fn report(&self, flow: &Flow<'_>) -> FlowReport {
+        let timeline = self.stories.of_flow(&flow.id);
+        FlowReport { timeline: (!timeline.is_empty()).then_some(timeline), ..FlowReport::of(flow) }
+    }
+
     /// The flows that `filter` picks, at most `limit`, those in trouble first.
     pub fn flows(&self, filter: &FlowFilter, limit: usize) -> FlowList {
         let asked = |id| filter.matches(&id);
@@ -31,7 +37,7 @@ impl Sweeper {
             Reverse((naks, mismarked, ce, flow.cnps(), flow.packets()))
         });
         flows.truncate(limit);
-        let flows = flows.iter().map(|flow| (flow.id.tap, FlowReport::of(flow))).collect();
+        let flows = flows.iter().map(|flow| (flow.id.tap, self.report(flow))).collect();
         FlowList { flows, matching }
     }
 }

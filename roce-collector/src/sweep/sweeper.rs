@@ -10,6 +10,7 @@ use super::ledger::Ledger;
 use super::pairing::link_answers;
 use super::records::{Records, Sweep};
 use super::spill::Spill;
+use super::stories::Stories;
 use super::{DeviceFigures, Moment, Tables, View};
 use crate::bpf::DatapathError;
 use crate::flow::Record;
@@ -29,6 +30,9 @@ pub struct SweepOptions {
     pub qp_series: usize,
 }
 
+/// Events that one sweep takes: the ring buffer has room for fewer.
+const MAX_EVENTS: usize = 4096;
+
 /// Keeps totals of everything the tables ever held.
 #[derive(Debug)]
 pub struct Sweeper {
@@ -37,6 +41,7 @@ pub struct Sweeper {
     wide: Records<WideKey>,
     spill: Spill,
     ledger: Ledger,
+    pub(super) stories: Stories,
     taps: Vec<TapCounters>,
 }
 
@@ -49,6 +54,7 @@ impl Sweeper {
             wide: Records::new(tables.wide().len()),
             spill: Spill::default(),
             ledger: Ledger::new(options.max_peers, options.qp_series),
+            stories: Stories::default(),
             taps: vec![TapCounters::default(); usize::from(options.devices) * 2],
         }
     }
@@ -60,6 +66,10 @@ impl Sweeper {
     /// When the fallback map cannot be read. All else has been taken up then, and the next sweep tries
     /// it again.
     pub fn sweep(&mut self, tables: &mut dyn Tables, now: Moment) -> Result<(), DatapathError> {
+        for event in std::iter::from_fn(|| tables.next_event()).take(MAX_EVENTS) {
+            self.stories.take(&event, (now.wall, now.boot_ns));
+        }
+        self.stories.age(now, self.options.flow_idle);
         // Before the records, so that they hold all that the taps count.
         for (tap, counters) in (0..).zip(&mut self.taps) {
             *counters = tables.tap(tap);

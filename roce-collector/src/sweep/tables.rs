@@ -1,5 +1,6 @@
 //! Where records come from.
 
+use roce_common::event::FlowEvent;
 use roce_common::flow::{FlowKey, FlowSlot, NarrowKey, PsnSpace, SpillCount, SpillKey, WideKey};
 use roce_common::tap::TapCounters;
 
@@ -41,6 +42,9 @@ pub trait Tables {
 
     /// Counters of a tap, summed over all CPUs.
     fn tap(&self, tap: u8) -> TapCounters;
+
+    /// The oldest event that nobody has taken.
+    fn next_event(&mut self) -> Option<FlowEvent>;
 
     /// Entries of the fallback map with what they have counted so far.
     ///
@@ -92,6 +96,10 @@ impl Tables for Datapath {
 
     fn tap(&self, tap: u8) -> TapCounters {
         self.taps.read(tap)
+    }
+
+    fn next_event(&mut self) -> Option<FlowEvent> {
+        self.events.take()
     }
 
     fn spilled(&self) -> Result<Vec<(SpillKey, SpillCount)>, DatapathError> {

@@ -29,7 +29,7 @@ fn options() -> SweepOptions {
 
 fn at(seconds: u64) -> Moment {
     let wall = Timestamp::from_nanos((1_000_000 + seconds) * 1_000_000_000);
-    Moment { wall, uptime: Duration::from_secs(seconds) }
+    Moment { wall, boot_ns: 0, uptime: Duration::from_secs(seconds) }
 }
 
 fn tables(slots: usize) -> (FakeTables, Sweeper) {

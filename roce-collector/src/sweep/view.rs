@@ -12,6 +12,8 @@ use crate::capture::Timestamp;
 pub struct Moment {
     /// Time of day.
     pub wall: Timestamp,
+    /// Nanoseconds since boot, as the kernel programs count them.
+    pub boot_ns: u64,
     /// Time since some start, which only grows.
     pub uptime: Duration,
 }

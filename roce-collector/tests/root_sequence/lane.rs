@@ -12,6 +12,7 @@ use roce_collector::bpf::{
 use roce_collector::capture::{CaptureReader, Frame, LinkType, TapLoss, Timestamp};
 use roce_collector::flow::{RecordSnapshot, RecordTotals, SequenceReport};
 use roce_collector::read::Engine;
+use roce_common::event::EventKind;
 use roce_common::flow::{FlowKey, WideKey};
 use roce_common::marking::MarkingPolicy;
 use roce_common::psn::Psn;
@@ -24,6 +25,8 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// Longer pauses are cut to this, for both sides. Above every retransmission timer in the captures.
 const LONGEST_PAUSE: Duration = Duration::from_millis(300);
 const INTERFACE: &str = "right0";
+/// From here on, events of a record may have been held back.
+const MANY_EVENTS: u64 = 64;
 
 pub(crate) struct Lane {
     left: Namespace,
@@ -63,7 +66,7 @@ impl Lane {
     }
 
     /// Plays a capture and compares.
-    pub(crate) fn compare(&self, path: &Path) -> Compared {
+    pub(crate) fn compare(&mut self, path: &Path) -> Compared {
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let frames = frames(path);
         let packets = self.datapath.taps.read(0).packets();
@@ -82,6 +85,7 @@ impl Lane {
         take(&self.datapath.wide, &mut kernel);
         let keys: Vec<_> = kernel.keys().collect();
         assert_eq!(keys, expected.spaces.keys().collect::<Vec<_>>(), "{name}");
+        self.check_events(&name, &kernel);
         let differences =
             expected.spaces.iter().filter(|(key, space)| !space.is_confirmed_by(&kernel[*key]));
         let differences = differences
@@ -90,6 +94,36 @@ impl Lane {
             })
             .collect();
         Compared { spaces: kernel.len(), differences }
+    }
+}
+
+impl Lane {
+    /// Events tell of every gap and rewind that the counters have, unless there are very many.
+    fn check_events(&mut self, name: &str, kernel: &Spaces) {
+        let mut told: BTreeMap<String, (u64, u64, u64)> = BTreeMap::new();
+        while let Some(event) = self.datapath.events.take() {
+            let (gaps, rewinds, all) = told.entry(format!("{:x?}", event.key)).or_default();
+            *all += 1;
+            match EventKind::of_code(event.kind).expect("a kind that is known") {
+                EventKind::Gap => *gaps += u64::from(event.count),
+                EventKind::Rewind => *rewinds += 1,
+                EventKind::Nak => {}
+            }
+        }
+        for (key, space) in kernel {
+            let Some(figures) = space.figures else { continue };
+            let (gaps, rewinds, all) = told.get(key).copied().unwrap_or_default();
+            let missing = figures.lost + figures.unseen + figures.reordered + figures.open;
+            assert!(gaps <= missing, "{name} {key}: {gaps} PSNs in events, {missing} missing");
+            assert!(
+                rewinds <= figures.go_back_n_episodes,
+                "{name} {key}: {rewinds} in events, {figures:?}"
+            );
+            if all < MANY_EVENTS && missing != 0 && figures.retransmitted != 0 {
+                assert!(gaps + rewinds != 0, "{name} {key}: no event of {figures:?}");
+            }
+        }
+        assert_eq!(self.datapath.taps.read(0).events_lost, 0, "{name}");
     }
 }
 

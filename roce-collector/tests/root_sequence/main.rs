@@ -46,7 +46,7 @@ fn root_captures_have_the_same_psn_figures_in_kernel_and_file() {
     thread::scope(|scope| {
         for _ in 0..LANES {
             scope.spawn(|| {
-                let lane = Lane::new();
+                let mut lane = Lane::new();
                 loop {
                     let Some(path) = left.lock().expect("no panic").pop() else { break };
                     let outcome = lane.compare(&path);

@@ -116,7 +116,7 @@ impl Tap {
     }
 
     pub(crate) fn sweep(&mut self) {
-        let now = Moment { wall: Timestamp::default(), uptime: self.start.elapsed() };
+        let now = Moment { wall: Timestamp::default(), boot_ns: 0, uptime: self.start.elapsed() };
         self.sweeper.sweep(&mut self.datapath, now).unwrap();
     }
 

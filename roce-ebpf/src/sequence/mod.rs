@@ -9,6 +9,7 @@
 //!
 //! What they need of the packet lies in [`crate::maps::TURN`].
 
+mod events;
 mod links;
 mod own;
 mod peers;
@@ -34,6 +35,8 @@ pub(crate) mod tell {
     pub(crate) const ANSWER: u32 = 1 << 2;
     /// Of the first request: where its record is.
     pub(crate) const ANNOUNCE: u32 = 1 << 3;
+    /// To user space: what is notable.
+    pub(crate) const EVENT: u32 = 1 << 4;
 }
 
 /// The word of a record after a packet, and what is to be told of it.

@@ -1,9 +1,11 @@
 //! What a packet is to its own PSN space.
 
+use super::events::Notable;
 use super::records::{cold_of, peek, sequence_of};
 use super::turn::Turn;
 use super::{Step, is_sampled, tell};
 use core::ptr::addr_of;
+use roce_common::event::EventKind;
 use roce_common::flow::{FlowCold, RecordPlace};
 use roce_common::psn::Psn;
 use roce_common::sequence::{PacketClass, Sequence, SequenceKind, SequenceWord, read_span};
@@ -78,16 +80,30 @@ fn ordered(place: RecordPlace, word: SequenceWord, turn: &mut Turn, cold: &mut F
         sequence.catch_up(answered);
     }
     let rewinds_before = sequence.state.totals.rewinds();
+    let missing_before = sequence.state.totals.missing;
+    let next_before = sequence.word.next().get();
     let class = sequence.observe(&turn.packet);
     if is_timed && class == PacketClass::InOrder {
         sequence.start_rtt(psn, turn.packet.time_us);
     }
     let is_new_rewind = sequence.state.totals.rewinds() != rewinds_before;
+    let missing = sequence.state.totals.missing.wrapping_sub(missing_before);
     let wants_answers = !is_response && sequence.wants_answers();
     let watch = if wants_answers { tell::WATCH } else { tell::NOTHING };
     let asks_again = is_new_rewind && kind == SequenceKind::Read;
     let again = if asks_again { tell::ASKED_AGAIN } else { tell::NOTHING };
-    Step { word: turn.word, tell: answer | watch | again }
+    let word = turn.word;
+    if is_new_rewind {
+        let count = word.next().distance_from(psn).cast_unsigned();
+        let detail = turn.packet.idle;
+        turn.notable = Notable { kind: EventKind::Rewind as u32, psn: psn.get(), count, detail };
+    } else if missing != 0 {
+        let kind = EventKind::Gap as u32;
+        turn.notable = Notable { kind, psn: next_before, count: missing, detail: psn.get() };
+    }
+    let is_notable = (is_new_rewind || missing != 0) && record.admits_event(turn.packet.time_us);
+    let event = if is_notable { tell::EVENT } else { tell::NOTHING };
+    Step { word, tell: answer | watch | again | event }
 }
 
 /// A PSN that these requests are acknowledged up to. Not the highest one of an answer, for that may be

@@ -1,12 +1,14 @@
 //! What a packet says of the other direction's PSN spaces.
 
+use super::events::{Notable, roce_send_event};
 use super::links::{roce_announce, roce_find_requests};
 use super::records::{cold_of, lock_of, peek, sequence_of, update};
 use super::tell;
 use super::turn::Turn;
 use crate::store::{release, take};
 use core::ptr::addr_of;
-use roce_common::flow::{FlowCold, RecordPlace, SequenceRecord};
+use roce_common::event::EventKind;
+use roce_common::flow::{FlowCold, RecordPlace};
 use roce_common::psn::Psn;
 use roce_common::sequence::{Sequence, SequenceKind, SequenceWord};
 
@@ -33,6 +35,9 @@ pub(crate) extern "C" fn roce_tell_peers(what: u32) -> u32 {
     let Some(turn) = Turn::current() else { return 0 };
     let place = turn.place;
     let Some(links) = Links::of(place) else { return 0 };
+    if what & tell::EVENT != 0 {
+        roce_send_event(place.word());
+    }
     if what & tell::ANNOUNCE != 0 {
         roce_announce();
     }
@@ -74,6 +79,9 @@ fn answer(place: RecordPlace, turn: &Turn, links: Links) {
         return;
     };
     let wants_more = roce_note(requests.word(), note::ANSWER) != 0;
+    if turn.is_nak() && turn.notable.kind != 0 {
+        roce_send_event(requests.word());
+    }
     update(place, |word| word.watched(wants_more));
     if turn.packet.kind == SequenceKind::Acknowledge
         && let Some(Links { responses, .. }) = Links::of(requests)
@@ -155,8 +163,13 @@ fn noted(
         return (word, false);
     }
     let first_psn = cold.first_psn();
-    let Some(SequenceRecord { state, .. }) = sequence_of(cold) else { return (word, false) };
+    let Some(record) = sequence_of(cold) else { return (word, false) };
     let (psn, time_us) = (turn.packet.psn, turn.packet.time_us);
+    if turn.is_nak() && record.admits_event(time_us) {
+        let (kind, detail) = (EventKind::Nak as u32, turn.extended >> 24);
+        turn.notable = Notable { kind, psn: psn.get(), count: 0, detail };
+    }
+    let state = &mut record.state;
     let aeth = if turn.has_extended() { turn.extended } else { 0 };
     turn.word = word;
     let mut sequence = Sequence { word: &mut turn.word, state };

@@ -1,5 +1,6 @@
 //! What the slow functions need of the packet whose turn it is.
 
+use super::events::Notable;
 use crate::clock::now_us;
 use crate::maps::TURN;
 use roce_common::flow::{Observation, RecordPlace};
@@ -15,6 +16,7 @@ pub(crate) struct Turn {
     /// Word of its slot, which is locked.
     pub(crate) word: SequenceWord,
     pub(crate) packet: SequencePacket,
+    pub(crate) notable: Notable,
     /// Word of the AETH, or DMA length of the RETH; see `has_extended`.
     pub(crate) extended: u32,
     /// Packets of the record before this one.
@@ -56,6 +58,7 @@ impl Turn {
                 idle: 0,
                 is_copy: false,
             },
+            notable: Notable::NOTHING,
             extended: seen.extended.word(),
             packets_before,
             jiffies: seen.jiffies,

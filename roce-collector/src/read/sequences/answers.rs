@@ -33,7 +33,7 @@ impl Sequences {
                 let timer = RNR_TIMER_MICROSECONDS.get(usize::from(timer_code));
                 Event::RnrNak { psn, timer_us: timer.copied().unwrap_or(0) }
             }
-            Some(Syndrome::Nak(nak)) => Event::Nak { code: nak_code(nak), psn },
+            Some(Syndrome::Nak(nak)) => Event::Nak { code: nak.name(), psn },
             _ => return,
         };
         self.records[index].recorder.note(moment, event, &mut self.budget);
@@ -94,17 +94,5 @@ impl Sequences {
         {
             responses.sequence().note_answered(psn);
         }
-    }
-}
-
-/// As in JSON: see [`crate::flow::NakReport`].
-const fn nak_code(nak: Nak) -> &'static str {
-    match nak {
-        Nak::PsnSequenceError => "psn_sequence_error",
-        Nak::InvalidRequest => "invalid_request",
-        Nak::RemoteAccessError => "remote_access_error",
-        Nak::RemoteOperationalError => "remote_operational_error",
-        Nak::InvalidRdRequest => "invalid_rd_request",
-        Nak::Unknown(_) => "unknown",
     }
 }

@@ -1,0 +1,133 @@
+//! The latest events of every record that has any.
+
+use std::collections::{HashMap, VecDeque};
+use std::time::Duration;
+
+use roce_common::event::{EventKind, FlowEvent};
+use roce_common::flow::WideKey;
+use roce_common::sequence::MIN_TIMEOUT;
+use roce_common::wire::{RNR_TIMER_MICROSECONDS, Syndrome};
+
+use super::Moment;
+use crate::capture::Timestamp;
+use crate::flow::FlowId;
+use crate::timeline::{Entry, Event, RewindCause};
+
+/// Events that are kept of one record.
+const MAX_EVENTS: usize = 64;
+/// Records of which events are kept.
+const MAX_RECORDS: usize = 4096;
+
+/// Events by record, oldest first.
+#[derive(Debug, Default)]
+pub(super) struct Stories {
+    records: HashMap<WideKey, VecDeque<Told>>,
+    /// Events of records beyond the limit.
+    pub(super) unplaced: u64,
+    /// Number of the next event.
+    number: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Told {
+    number: u64,
+    time: Timestamp,
+    event: Event,
+}
+
+impl Stories {
+    /// Takes an event; `now` is a moment on the wall clock and the same one in nanoseconds since boot.
+    pub(super) fn take(&mut self, event: &FlowEvent, now: (Timestamp, u64)) {
+        let Some(mut what) = words(event) else { return };
+        let (wall, boot_ns) = now;
+        let age = boot_ns.saturating_sub(event.time_ns);
+        let time = Timestamp::from_nanos(wall.as_nanos().saturating_sub(age));
+        self.number += 1;
+        if !self.records.contains_key(&event.key) && self.records.len() >= MAX_RECORDS {
+            self.forget_oldest();
+        }
+        let story = self.records.entry(event.key).or_default();
+        if let Some(before) = story.back() {
+            explain(&mut what, before, time);
+        }
+        let told = Told { number: self.number, time, event: what };
+        if story.len() == MAX_EVENTS {
+            story.pop_front();
+        }
+        story.push_back(told);
+    }
+
+    /// Forgets the record whose last event is the oldest.
+    fn forget_oldest(&mut self) {
+        let last = |story: &VecDeque<Told>| story.back().map_or(0, |told| told.number);
+        let oldest = self.records.iter().min_by_key(|(_, story)| last(story)).map(|(key, _)| *key);
+        if let Some(story) = oldest.and_then(|key| self.records.remove(&key)) {
+            self.unplaced += story.len() as u64;
+        }
+    }
+
+    /// Forgets what is older than `age`.
+    pub(super) fn age(&mut self, now: Moment, age: Duration) {
+        self.records
+            .retain(|_, story| story.back().is_some_and(|told| now.wall.since(told.time) < age));
+    }
+
+    /// The events of a flow's records, in order.
+    pub(super) fn of_flow(&self, id: &FlowId) -> Vec<Entry> {
+        let is_its = |key: &WideKey| FlowId::of(key).is_some_and(|other| other == *id);
+        let stories = self.records.iter().filter(|(key, _)| is_its(key));
+        let entries = stories.flat_map(|(_, story)| story).map(|told| Entry {
+            t: Some(told.time),
+            frame: told.number,
+            src: id.src,
+            dst_qp: id.dst_qp,
+            what: told.event.to_string(),
+            event: told.event,
+        });
+        let mut entries: Vec<_> = entries.collect();
+        entries.sort_by_key(|entry| entry.frame);
+        entries
+    }
+}
+
+/// A rewind to what the peer has just refused is the answer to that.
+fn explain(event: &mut Event, before: &Told, time: Timestamp) {
+    let Event::Rewind { psn, cause: cause @ RewindCause::Unexplained, .. } = event else { return };
+    let after_us = u64::try_from(time.since(before.time).as_micros()).ok();
+    match before.event {
+        Event::Nak { psn: refused, .. } if refused == *psn => {
+            *cause = RewindCause::Nak { after_us }
+        }
+        Event::RnrNak { psn: refused, .. } if refused == *psn => {
+            *cause = RewindCause::Rnr { after_us }
+        }
+        _ => {}
+    }
+}
+
+/// The event as the time line knows it.
+fn words(event: &FlowEvent) -> Option<Event> {
+    let FlowEvent { psn, count, detail, .. } = *event;
+    Some(match EventKind::of_code(event.kind)? {
+        EventKind::Gap => {
+            Event::Gap { psn, last: detail.wrapping_sub(1) & 0x00ff_ffff, missing: count }
+        }
+        EventKind::Rewind => {
+            let cause = if detail >= MIN_TIMEOUT {
+                RewindCause::Timeout { silent_us: detail.into() }
+            } else {
+                RewindCause::Unexplained
+            };
+            let last = psn.wrapping_add(count).wrapping_sub(1) & 0x00ff_ffff;
+            Event::Rewind { psn, last, packets: count, filled: 0, cause }
+        }
+        EventKind::Nak => match Syndrome::from_byte(detail as u8) {
+            Syndrome::RnrNak { timer_code } => {
+                let timer = RNR_TIMER_MICROSECONDS.get(usize::from(timer_code));
+                Event::RnrNak { psn, timer_us: timer.copied().unwrap_or(0) }
+            }
+            Syndrome::Nak(nak) => Event::Nak { code: nak.name(), psn },
+            Syndrome::Ack { .. } | Syndrome::Reserved(_) => return None,
+        },
+    })
+}
