@@ -20,7 +20,7 @@ use crate::export::{HookLabel, ProgramRuns, Snapshot, direction_of_tap};
 use crate::http::{FlowsAnswer, FlowsQuestion, HookReport, OtherFlowsReport, Status};
 use crate::inventory::QpSnapshot;
 use crate::logs::LogCounters;
-use crate::sweep::{Counts, Durations, Moment, SweepOptions, Sweeper};
+use crate::sweep::{Durations, Moment, SweepOptions, Sweeper};
 
 /// Time between two sweeps.
 const PERIOD: Duration = Duration::from_secs(1);
@@ -126,6 +126,7 @@ impl Running {
             hooks: hooks(table, &self.interfaces),
             marking: self.marking,
             visible_ratios: host.ratios,
+            is_blind: host.is_blind,
             durations: self.durations,
             programs: self.programs(),
             inventory: self.parts.inventory.borrow().figures.clone(),
@@ -177,8 +178,8 @@ impl Running {
             hook: hook.hook.name().into(),
             mode: hook.mode.name().into(),
             seen: tap_of(&hook, &self.interfaces)
-                .and_then(|tap| taps.get(tap))
-                .map(|tap| Counts::of_tap(tap, &self.marking)),
+                .filter(|tap| status.snapshot.sees_tap(*tap as u8))
+                .and_then(|tap| status.snapshot.view.seen(tap, &self.marking)),
         });
         // Whoever asked may have gone.
         let _ = question.answer.send(FlowsAnswer {

@@ -41,6 +41,8 @@ pub struct Datapath {
     pub narrow: FlowTable<NarrowKey>,
     /// Records of IPv6, UD and `RoCEv1` flows.
     pub wide: FlowTable<WideKey>,
+    /// Side states of the PSN engine, free or not.
+    pub sequence_states: u32,
     /// Node-wide counters.
     pub taps: TapTable,
     /// What found no place in the tables.
@@ -134,7 +136,16 @@ impl Datapath {
         let interfaces = Array::try_from(take_map(&mut ebpf, "INTERFACES")?)
             .map_err(|source| DatapathError::Access { map: "INTERFACES", source })?;
         let events = EventRing::new(take_map(&mut ebpf, "EVENTS")?)?;
-        Ok(Self { ebpf, narrow, wide, taps: tap_table, spill, events, interfaces })
+        Ok(Self {
+            ebpf,
+            narrow,
+            wide,
+            sequence_states: sequences,
+            taps: tap_table,
+            spill,
+            events,
+            interfaces,
+        })
     }
 
     /// Says which interface the taps `pair * 2` and `pair * 2 + 1` belong to.

@@ -13,7 +13,7 @@ pub(super) fn encode(snapshot: &Snapshot, encoder: &mut DescriptorEncoder<'_>) -
         "capture_visible_ratio",
         "Packets that the hooks see of those that the NIC counts; near 0 when RDMA traffic bypasses the \
          kernel, absent when not known",
-        snapshot.devices().filter_map(|(device, name)| {
+        snapshot.attached_devices().filter_map(|(device, name)| {
             let ratio = (*snapshot.visible_ratios.get(device)?)?;
             Some(([label("device", name)], ratio))
         }),
@@ -31,7 +31,7 @@ pub(super) fn encode(snapshot: &Snapshot, encoder: &mut DescriptorEncoder<'_>) -
         encoder,
         "collector_hook_info",
         "What is attached; always 1, absent for what is not attached",
-        snapshot.taps().map(|tap| {
+        snapshot.attached_taps().map(|tap| {
             let labels: Labels<'_, 4> = [
                 label("device", tap.device),
                 label("direction", tap.direction),

@@ -66,6 +66,28 @@ pub(crate) fn histogram(
         )
 }
 
+/// Writes histograms with labels, each with its sum and what lies in each class, by upper bound, the last
+/// without one; nothing when there are none.
+pub(crate) fn distribution<'a, const N: usize, const CLASSES: usize>(
+    encoder: &mut DescriptorEncoder<'_>,
+    name: &str,
+    help: &str,
+    series: impl IntoIterator<Item = (Labels<'a, N>, f64, [(f64, u64); CLASSES])>,
+) -> fmt::Result {
+    let mut series = series.into_iter().peekable();
+    if series.peek().is_none() {
+        return Ok(());
+    }
+    let mut family = encoder.encode_descriptor(name, help, None, MetricType::Histogram)?;
+    for (labels, sum, classes) in series {
+        let count = classes.iter().map(|(_, count)| count).sum();
+        family
+            .encode_family(&labels)?
+            .encode_histogram::<NoLabelSet>(sum, count, &classes, None)?;
+    }
+    Ok(())
+}
+
 /// One label.
 pub(crate) fn label<'a>(
     name: &'static str,

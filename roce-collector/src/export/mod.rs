@@ -2,7 +2,7 @@
 //! library.
 //!
 //! A scrape is rendered from one [`Snapshot`]; nothing is read or locked for it. Each family of metrics
-//! has its name, meaning and values in one place: [`taps`], [`peers`], [`qps`], [`flows`],
+//! has its name, meaning and values in one place: [`taps`], [`sequences`], [`peers`], [`qps`], [`flows`],
 //! [`collector`].
 //!
 //! What is not known has no series: a direction that nothing is attached to exports none, rather than 0.
@@ -12,6 +12,7 @@ pub(crate) mod family;
 mod flows;
 mod peers;
 mod qps;
+mod sequences;
 mod snapshot;
 mod taps;
 
@@ -78,6 +79,7 @@ impl Collector for All {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
         let Self(snapshot) = self;
         taps::encode(snapshot, &mut encoder)?;
+        sequences::encode(snapshot, &mut encoder)?;
         peers::encode(snapshot, &mut encoder)?;
         qps::encode(snapshot, &mut encoder)?;
         flows::encode(snapshot, &mut encoder)?;

@@ -8,7 +8,7 @@ use roce_common::tap::TapCounters;
 
 use crate::inventory::Figures;
 use crate::logs::LogCounters;
-use crate::sweep::{Durations, View};
+use crate::sweep::{Durations, TapSequences, View};
 
 /// The state of the collector after a sweep.
 #[derive(Clone, Debug, Default)]
@@ -23,6 +23,9 @@ pub struct Snapshot {
     pub marking: MarkingPolicy,
     /// Share of the packets of the NIC that the hooks see, by interface; `None` where it is not known.
     pub visible_ratios: Vec<Option<f64>>,
+    /// Whether the hooks see as good as nothing of the traffic of an interface: then its packet counters say
+    /// nothing, and are not exported.
+    pub is_blind: Vec<bool>,
     /// How long the sweeps took.
     pub durations: Durations,
     /// Run time of the kernel programs, where it is measured.
@@ -56,10 +59,12 @@ pub struct ProgramRuns {
 /// A tap that something is attached to.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Tap<'a> {
+    number: u8,
     pub(super) device: &'a str,
     pub(super) direction: &'static str,
     pub(super) hook: HookLabel,
     pub(super) counters: &'a TapCounters,
+    pub(super) sequences: Option<&'a TapSequences>,
 }
 
 /// Name of the direction of a tap.
@@ -69,19 +74,31 @@ pub const fn direction(tap: u8) -> &'static str {
 
 impl Snapshot {
     /// The taps that something is attached to.
-    pub(super) fn taps(&self) -> impl Iterator<Item = Tap<'_>> + Clone {
+    pub(super) fn attached_taps(&self) -> impl Iterator<Item = Tap<'_>> + Clone {
         (0_u8..).zip(&self.hooks).zip(&self.view.taps).filter_map(|((tap, hook), counters)| {
             let device = self.device(tap / 2)?;
-            Some(Tap { device, direction: direction(tap), hook: (*hook)?, counters })
+            let sequences = self.view.sequences.get(usize::from(tap));
+            let (direction, hook) = (direction(tap), (*hook)?);
+            Some(Tap { number: tap, device, direction, hook, counters, sequences })
         })
     }
 
+    /// The taps that see what passes them.
+    pub(super) fn taps(&self) -> impl Iterator<Item = Tap<'_>> + Clone {
+        self.attached_taps().filter(|tap| self.sees_tap(tap.number))
+    }
+
     /// The interfaces that something is attached to, with their place in the list.
-    pub(super) fn devices(&self) -> impl Iterator<Item = (usize, &str)> + Clone {
+    pub(super) fn attached_devices(&self) -> impl Iterator<Item = (usize, &str)> + Clone {
         let devices = (0_u8..).zip(self.interfaces.iter());
         devices
             .filter(|(device, _)| self.is_attached(*device))
             .map(|(device, name)| (usize::from(device), name.as_str()))
+    }
+
+    /// The interfaces of which something sees what passes.
+    pub(super) fn devices(&self) -> impl Iterator<Item = (usize, &str)> + Clone {
+        self.attached_devices().filter(|(device, _)| !self.is_blind_at(*device))
     }
 
     /// Name of an interface.
@@ -89,12 +106,26 @@ impl Snapshot {
         self.interfaces.get(usize::from(device)).map(String::as_str)
     }
 
-    pub(super) fn is_tap_attached(&self, tap: u8) -> bool {
+    fn is_tap_attached(&self, tap: u8) -> bool {
         self.hooks.get(usize::from(tap)).is_some_and(Option::is_some)
     }
 
-    pub(super) fn is_attached(&self, device: u8) -> bool {
+    fn is_attached(&self, device: u8) -> bool {
         self.is_tap_attached(device * 2) || self.is_tap_attached(device * 2 + 1)
+    }
+
+    /// Whether a tap sees what passes it.
+    pub fn sees_tap(&self, tap: u8) -> bool {
+        self.is_tap_attached(tap) && !self.is_blind_at(usize::from(tap / 2))
+    }
+
+    /// Whether a tap of an interface sees what passes it.
+    pub(super) fn sees(&self, device: u8) -> bool {
+        self.is_attached(device) && !self.is_blind_at(usize::from(device))
+    }
+
+    fn is_blind_at(&self, device: usize) -> bool {
+        self.is_blind.get(device).copied().unwrap_or(false)
     }
 
     /// Whether anything is attached at all.

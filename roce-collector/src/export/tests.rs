@@ -6,11 +6,15 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use roce_common::marking::MarkingPolicy;
+use roce_common::sequence::Histograms;
 use roce_common::tap::TapCounters;
 
 use super::*;
+use crate::flow::{RttReport, Spread};
 use crate::inventory::{Figures, QpState, QpType};
-use crate::sweep::{Counts, DeviceFigures, Durations, PeerKey, QpKey, View};
+use crate::sweep::{
+    Counts, DeviceFigures, Durations, PeerKey, PsnCounts, QpKey, TapSequences, View,
+};
 
 fn host(last: u8) -> IpAddr {
     IpAddr::from([10, 0, 0, last])
@@ -35,8 +39,31 @@ fn tap() -> TapCounters {
     tap
 }
 
+fn psns() -> PsnCounts {
+    PsnCounts {
+        lost: 5,
+        recovered: 4,
+        unseen: 3,
+        reordered: 6,
+        retransmitted: 9,
+        retransmitted_bytes: 9216,
+        tap_duplicates: 1,
+        go_back_n_episodes: 2,
+        timeouts: 1,
+    }
+}
+
+fn sequences() -> TapSequences {
+    let mut now = Histograms::default();
+    (now.rtt[3], now.rtt[19]) = (10, 1);
+    let mut spread = Spread::default();
+    spread.advance(&Histograms::default(), &now);
+    TapSequences { counts: psns(), open: 7, undecided: 8, untracked: 2, spread }
+}
+
 fn counts(packets: u64) -> Counts {
-    Counts { packets, bytes: packets * 1000, ce: 30, cnps: 3, naks: 2, mismarked: 12 }
+    let psns = Some(psns());
+    Counts { packets, bytes: packets * 1000, ce: 30, cnps: 3, naks: 2, mismarked: 12, psns }
 }
 
 fn snapshot() -> Snapshot {
@@ -46,13 +73,25 @@ fn snapshot() -> Snapshot {
     let qp = QpKey { tap: 0, src: host(1), dst: host(2), dst_qp: 0x45 };
     let view = View {
         taps: vec![tap(), tap(), tap(), tap()],
+        sequences: vec![sequences(); 4],
+        sequence_states: 100,
+        used_sequence_states: 40,
         devices: vec![DeviceFigures { flows: 2, evicted: 9 }; 2],
         peers: vec![
             (PeerKey { device: 0, ends: Some((host(1), host(2))) }, counts(1000)),
             (PeerKey { device: 0, ends: None }, counts(45)),
             (PeerKey { device: 1, ends: Some((host(8), host(9))) }, counts(77)),
         ],
-        qps: vec![(qp, counts(900)), (QpKey { tap: 1, ..qp }, counts(44))],
+        peer_rtts: vec![(
+            PeerKey { device: 0, ends: Some((host(1), host(2))) },
+            RttReport { p50: 12.5, p99: 1500.0, samples: 11 },
+        )],
+        qps: vec![
+            (qp, counts(900)),
+            (QpKey { tap: 1, ..qp }, counts(44)),
+            (QpKey { dst_qp: 0x46, ..qp }, Counts { psns: None, ..counts(3) }),
+        ],
+        ladders: vec![(qp, 3), (QpKey { tap: 1, ..qp }, 5)],
         busy_records: 1,
         unplaced_packets: 0,
     };
@@ -62,6 +101,7 @@ fn snapshot() -> Snapshot {
         hooks: vec![Some(HookLabel { hook: "xdp", mode: "native" }), None, None, None],
         marking: MarkingPolicy::DEFAULT,
         visible_ratios: vec![Some(0.25), None],
+        is_blind: vec![false; 2],
         durations,
         programs: Vec::new(),
         inventory: None,
@@ -89,6 +129,15 @@ fn what_is_not_attached_has_no_series() {
     let text = render(&Arc::new(nothing), Format::OpenMetrics).unwrap();
     let series: Vec<_> = text.lines().filter(|line| !line.starts_with('#')).collect();
     assert!(series.iter().all(|line| line.starts_with("roce_collector_")), "{series:?}");
+}
+
+#[test]
+fn a_blind_port_exports_its_ratio_and_no_packet_counter() {
+    let blind = Snapshot { is_blind: vec![true, false], ..snapshot() };
+    let text = render(&Arc::new(blind), Format::OpenMetrics).unwrap();
+    let series = text.lines().filter(|line| !line.starts_with('#') && line.contains("eth"));
+    let names: Vec<_> = series.filter_map(|line| line.split('{').next()).collect();
+    assert_eq!(names, ["roce_capture_visible_ratio", "roce_collector_hook_info"]);
 }
 
 #[test]

@@ -50,6 +50,22 @@ impl Spread {
         })
     }
 
+    /// Round-trip times by bucket: the upper bound in seconds and how many lie in it, the last one without
+    /// bound.
+    pub fn rtt_buckets(&self) -> [(f64, u64); RTT_BUCKETS] {
+        std::array::from_fn(|bucket| {
+            let is_last = bucket + 1 == RTT_BUCKETS;
+            let end = if is_last { f64::INFINITY } else { f64::from(2 << bucket) / 1e6 };
+            (end, self.rtt[bucket])
+        })
+    }
+
+    /// About the sum of all round-trip times in seconds: each counts as the middle of its bucket.
+    pub fn rtt_sum(&self) -> f64 {
+        let buckets = (0..).zip(&self.rtt);
+        buckets.map(|(bucket, count)| f64::from(3_u32 << bucket) / 2e6 * *count as f64).sum()
+    }
+
     /// Rewinds by the PSNs that they went back: the least of each bucket, and how many.
     pub fn go_back(&self) -> BTreeMap<u32, u64> {
         buckets(&self.go_back, 2)

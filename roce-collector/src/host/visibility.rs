@@ -10,6 +10,8 @@ use super::counters::Growth;
 const LOOKS: u32 = 2;
 /// Looks that the ratio is taken over: a minute.
 const WINDOW: usize = 12;
+/// Ratio below which packets that are seen say nothing about those that are not.
+const MIN_RATIO: f64 = 0.01;
 /// Counted packets below which a ratio says nothing: the hooks and the NIC are not read at one instant.
 const MIN_PACKETS: u64 = 16;
 
@@ -100,6 +102,14 @@ impl Visibility {
     }
 }
 
+impl Visibility {
+    /// Whether what the hooks count says nothing about the port: they see nothing of its traffic, or less
+    /// than one packet in a hundred.
+    pub fn is_blind(&self) -> bool {
+        self.blindness().is_some() || self.ratio().is_some_and(|ratio| ratio < MIN_RATIO)
+    }
+}
+
 impl fmt::Display for Blindness {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { counter, grown } = self;
@@ -112,7 +122,7 @@ impl fmt::Display for Blindness {
 
 impl Blindness {
     /// What can be done about it.
-    pub const ADVICE: &str = "no packet counter of this device says anything about RoCE. To see packets, \
+    pub const ADVICE: &str = "no packet counter of this device says anything about RoCE, so none is exported. To see packets, \
         mirror the switch port to a port of this host whose NIC leaves RoCE alone (mlx5: `devlink dev param \
         set pci/ADDRESS name enable_roce value false cmode driverinit`, then `devlink dev reload \
         pci/ADDRESS`), or use soft-RoCE";

@@ -16,6 +16,8 @@ pub type HookPackets = [Option<u64>; 2];
 pub struct HostReport {
     /// See [`Visibility::ratio`].
     pub ratios: Vec<Option<f64>>,
+    /// See [`Visibility::is_blind`].
+    pub is_blind: Vec<bool>,
     /// What the hooks cannot see and what to do, one line for each interface.
     pub blind: Vec<String>,
 }
@@ -60,6 +62,7 @@ impl HostWatch {
                 device.log();
             }
             report.ratios.push(device.visibility.ratio());
+            report.is_blind.push(device.visibility.is_blind());
             let blindness = device.visibility.blindness();
             report.blind.extend(blindness.map(|blindness| device.complaint(&blindness)));
         }

@@ -69,7 +69,7 @@ pub struct HookReport {
     pub hook: Cow<'static, str>,
     /// `native`, `generic`, `tcx` or `clsact`.
     pub mode: Cow<'static, str>,
-    /// Everything it saw, in all flows.
+    /// Everything it saw, in all flows; `null` where it is known to see as good as nothing.
     #[serde(default)]
     pub seen: Option<Counts>,
 }

@@ -53,8 +53,9 @@ pub(super) fn reasons(view: &View, question: Question) -> Vec<String> {
             ));
             if question.qp.is_some() {
                 reasons.push(
-                    "A packet carries the number of the QP it goes to, not of the one that sent it: \
-                     for what this QP sends, ask for the number of its peer."
+                    "A packet carries the number of the QP it goes to, not of the one that sent it: until \
+                     answers show which two QPs are a pair, ask for the number of its peer to see what \
+                     this one sends."
                         .to_owned(),
                 );
             }

@@ -1,10 +1,11 @@
 //! The table of flows: which columns, how wide, and what stands in them.
 
 use super::address::shorten;
-use super::figures::{UNKNOWN, age, count, percent, rate};
+use super::figures::{UNKNOWN, age, count, microseconds, percent, rate};
 use super::piece::{GAP, Line, NARROW_GAP, Piece, Side, Tone, row};
 use super::{FlowView, View};
 use crate::capture::Timestamp;
+use crate::sweep::PsnCounts;
 
 /// Addresses are not cut below this width, as long as there are columns to give up.
 const SHORT_ADDRESS: usize = 20;
@@ -40,13 +41,13 @@ const fn right(
     Column { name, side: Side::Right, min, rank, cell }
 }
 
-const DEVICE: Column = left("IF", 9, |flow, _| text(flow.report.device.as_deref()));
-const DIRECTION: Column = left("DIR", 8, |flow, _| {
+const DEVICE: Column = left("IF", 11, |flow, _| text(flow.report.device.as_deref()));
+const DIRECTION: Column = left("DIR", 10, |flow, _| {
     text(flow.report.direction.as_deref().map(|name| if name == "ingress" { "in" } else { "out" }))
 });
 /// Place of the addresses in [`COLUMNS`].
 const ADDRESSES: [&str; 2] = ["SOURCE", "DESTINATION"];
-const COLUMNS: [Column; 14] = [
+const COLUMNS: [Column; 19] = [
     left(ADDRESSES[0], NEVER, |flow, _| Piece::plain(flow.report.src.to_string())),
     left(ADDRESSES[1], NEVER, |flow, _| Piece::plain(flow.report.dst.to_string())),
     left("QP", NEVER, |flow, _| Piece::plain(format!("{:#x}", flow.report.dst_qp))),
@@ -55,15 +56,20 @@ const COLUMNS: [Column; 14] = [
         known(flow.rates.map(|rates| rate(rates.packets_per_second)))
     }),
     right("BIT/S", 5, NEVER, |flow, _| known(flow.rates.map(|rates| rate(rates.bits_per_second)))),
+    right("LOST", 4, 13, |flow, _| psns(flow, Tone::Bad, |psns| psns.lost)),
+    right("RETX", 4, 12, |flow, _| psns(flow, Tone::Bad, |psns| psns.retransmitted)),
+    right("UNSEEN", 6, 5, |flow, _| psns(flow, Tone::Plain, |psns| psns.unseen)),
+    right("REORD", 5, 5, |flow, _| psns(flow, Tone::Warning, |psns| psns.reordered)),
     right("NAK", 3, NEVER, |flow, _| {
         trouble(flow.report.naks.map(|naks| naks.total()), flow, Tone::Bad)
     }),
-    right("RNR", 3, 5, |flow, _| trouble(flow.report.rnr_naks, flow, Tone::Bad)),
-    right("CNP", 4, 7, |flow, _| {
+    right("RNR", 3, 7, |flow, _| trouble(flow.report.rnr_naks, flow, Tone::Bad)),
+    right("CNP", 4, 9, |flow, _| {
         let is_new = flow.growth.is_none_or(|growth| growth.cnps != 0);
         toned(count(flow.report.cnps), flow.report.cnps != 0 && is_new, Tone::Warning)
     }),
-    right("CE", 5, 6, ce),
+    right("CE", 5, 8, ce),
+    right("RTT", 5, 6, |flow, _| known(flow.report.rtt_us.map(|rtt| microseconds(rtt.p50)))),
     left("DSCP", 4, dscps),
     left("MARK", NEVER, |flow, _| mark(flow)),
     right("PACKETS", 7, 1, |flow, _| Piece::plain(count(flow.report.packets))),
@@ -93,6 +99,15 @@ fn trouble(total: Option<u64>, flow: &FlowView, tone: Tone) -> Piece {
         Some(total) => toned(count(total), total != 0, tone),
         None => Piece::new("?", Tone::Faint),
     }
+}
+
+/// What became of PSNs; not known where nobody looked.
+fn psns(flow: &FlowView, tone: Tone, value: fn(&PsnCounts) -> u64) -> Piece {
+    let Some(psns) = flow.report.sequence().map(PsnCounts::from) else { return known(None) };
+    let total = value(&psns);
+    let growth = flow.growth.map(|growth| growth.psns.map_or(0, |psns| value(&psns)));
+    let is_old = growth == Some(0) && tone == Tone::Bad;
+    toned(count(total), total != 0, if is_old { Tone::Warning } else { tone })
 }
 
 /// Share of this interval, or of all time where there is none.

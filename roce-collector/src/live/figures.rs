@@ -44,6 +44,16 @@ pub(super) fn percent(ratio: f64) -> String {
     }
 }
 
+/// A short time.
+pub(super) fn microseconds(time: f64) -> String {
+    match time {
+        time if time < 99.95 => format!("{time:.1}µs"),
+        time if time < 999.5 => format!("{time:.0}µs"),
+        time if time < 99_950.0 => format!("{:.1}ms", time / 1e3),
+        time => format!("{:.0}ms", time / 1e3),
+    }
+}
+
 /// Time since something, in one unit.
 pub(super) fn age(age: Duration) -> String {
     match age.as_secs() {
@@ -79,6 +89,10 @@ mod tests {
     #[test]
     fn something_is_never_nothing() {
         assert_eq!([0.0, 0.0001, 0.012, 1.0].map(percent), ["0.0%", "<0.1%", "1.2%", "100.0%"]);
+        assert_eq!(
+            [3.04, 120.0, 1500.0, 750_000.0].map(microseconds),
+            ["3.0µs", "120µs", "1.5ms", "750ms"]
+        );
         assert_eq!([99_999, 100_000].map(count), ["99999", "100k"]);
         assert_eq!(
             [1, 2, 119, 120, 7200].map(|s| age(Duration::from_secs(s))),

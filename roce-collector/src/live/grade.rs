@@ -12,6 +12,8 @@ const MEMORY: Duration = Duration::from_secs(10);
 /// Trouble of a flow, the worst first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Grade {
+    /// Packets lost or sent again, or a sender that gets no answer.
+    Lossy,
     /// NAKs or RNR NAKs.
     Refused,
     /// Packets marked otherwise than expected.
@@ -25,9 +27,9 @@ pub enum Grade {
 
 /// When a flow had trouble of each kind last.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Troubles([Option<Timestamp>; 3]);
+pub(super) struct Troubles([Option<Timestamp>; 4]);
 
-const KINDS: [Grade; 3] = [Grade::Refused, Grade::Mismarked, Grade::Congested];
+const KINDS: [Grade; 4] = [Grade::Lossy, Grade::Refused, Grade::Mismarked, Grade::Congested];
 
 impl Troubles {
     /// Takes up what came until `now`.
@@ -46,8 +48,9 @@ impl Troubles {
     }
 }
 
-const fn troubles(counts: &Counts) -> [u64; 3] {
-    [counts.naks, counts.mismarked, counts.ce + counts.cnps]
+fn troubles(counts: &Counts) -> [u64; 4] {
+    let psns = counts.psns.unwrap_or_default();
+    [psns.lost + psns.retransmitted, counts.naks, counts.mismarked, counts.ce + counts.cnps]
 }
 
 /// Key of a flow among those of equal rank: it does not depend on what was counted.
@@ -59,6 +62,7 @@ pub(super) fn order(flow: &FlowReport) -> impl Ord + use<> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sweep::PsnCounts;
 
     #[test]
     fn the_worst_recent_trouble_is_the_grade() {
@@ -70,6 +74,9 @@ mod tests {
         assert_eq!(troubles.grade(at(5)), Grade::Refused);
         assert_eq!(troubles.grade(at(12)), Grade::Congested);
         assert_eq!(troubles.grade(at(15)), Grade::Calm);
+        let psns = Some(PsnCounts { retransmitted: 1, ..PsnCounts::default() });
+        troubles.add(&Counts { psns, naks: 1, ..Counts::default() }, at(16));
+        assert_eq!(troubles.grade(at(16)), Grade::Lossy);
         assert!(Grade::Refused < Grade::Calm);
     }
 }

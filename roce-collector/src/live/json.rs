@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use serde::Serialize;
 
 use super::absence::{headline, is_due, reasons};
+use super::heading::ladders;
 use super::{FlowView, Question, Rates, TapView, View};
 use crate::capture::Timestamp;
 use crate::flow::FlowReport;
@@ -52,6 +53,7 @@ pub(super) fn write(
     source: &str,
 ) -> io::Result<()> {
     let mut notes = view.notes.clone();
+    notes.extend(ladders(view));
     if is_due(view) {
         notes.push(headline(view, question));
         notes.extend(reasons(view, question));

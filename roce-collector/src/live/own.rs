@@ -12,7 +12,7 @@ use crate::bpf::{AttachRequest, Attachments, Datapath, DatapathOptions, event_cl
 use crate::capture::Timestamp;
 use crate::host::{HookPackets, HostReport, HostWatch};
 use crate::http::HookReport;
-use crate::sweep::{Counts, Moment, SweepOptions, Sweeper};
+use crate::sweep::{Moment, SweepOptions, Sweeper};
 
 /// IPv4 flows that are told apart; more than anybody reads.
 const MAX_FLOWS: u32 = 32_768;
@@ -134,9 +134,14 @@ impl Own {
                 Some(Cow::Borrowed(if tap.is_multiple_of(2) { "ingress" } else { "egress" }));
             flow
         });
+        let view = self.sweeper.view();
+        let is_blind = |tap: u8| {
+            let host = self.host.as_ref().map(|(_, host)| &host.is_blind);
+            host.and_then(|blind| blind.get(usize::from(tap / 2)).copied()).unwrap_or(false)
+        };
         let taps = self.taps().map(|(tap, hook)| {
-            let counters = self.datapath.taps.read(tap);
-            HookReport { seen: Some(Counts::of_tap(&counters, &self.options.marking)), ..hook }
+            let seen = view.seen(tap.into(), &self.options.marking);
+            HookReport { seen: seen.filter(|_| !is_blind(tap)), ..hook }
         });
         Ok(Sample {
             time: self.now().wall,

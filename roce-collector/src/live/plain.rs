@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use super::absence::{headline, is_due, reasons};
 use super::columns::table;
-use super::heading::hooks;
+use super::heading::{hooks, ladders};
 use super::piece::{Line, text};
 use super::{FlowView, Question, View};
 
@@ -78,7 +78,8 @@ impl Plain {
 
     fn remarks(&mut self, out: &mut impl Write, view: &View) -> io::Result<()> {
         let blind = view.blind.iter().map(|blind| format!("blind: {blind}"));
-        let remarks: Vec<_> = blind.chain(view.notes.iter().cloned()).collect();
+        let remarks: Vec<_> =
+            blind.chain(ladders(view)).chain(view.notes.iter().cloned()).collect();
         for remark in remarks.iter().filter(|remark| !self.said.contains(remark)) {
             writeln!(out, "{}  {remark}", clock(view))?;
         }

@@ -13,6 +13,10 @@ pub struct Rates {
     pub packets_per_second: f64,
     /// Bits from the Ethernet header to the end of the IP packet.
     pub bits_per_second: f64,
+    /// Packets that the network dropped; `None` where nobody looked.
+    pub lost_per_second: Option<f64>,
+    /// Packets that the tap had seen before; `None` likewise.
+    pub retransmitted_per_second: Option<f64>,
     /// NAKs of every code, RNR NAKs too.
     pub naks_per_second: f64,
     /// Congestion notification packets.
@@ -30,6 +34,8 @@ impl Rates {
         Self {
             packets_per_second: rate(counts.packets),
             bits_per_second: rate(counts.bytes) * 8.0,
+            lost_per_second: counts.psns.map(|psns| rate(psns.lost)),
+            retransmitted_per_second: counts.psns.map(|psns| rate(psns.retransmitted)),
             naks_per_second: rate(counts.naks),
             cnps_per_second: rate(counts.cnps),
             mismarked_per_second: rate(counts.mismarked),

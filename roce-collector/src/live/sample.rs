@@ -3,7 +3,7 @@
 use crate::capture::Timestamp;
 use crate::flow::FlowReport;
 use crate::http::HookReport;
-use crate::sweep::Counts;
+use crate::sweep::{Counts, PsnCounts};
 
 /// The state of all flows that were asked for.
 #[derive(Clone, Debug)]
@@ -39,6 +39,7 @@ pub(super) fn flow_counts(flow: &FlowReport) -> Counts {
         naks: flow.naks.map_or(0, |naks| naks.total()) + flow.rnr_naks.unwrap_or(0),
         // A packet may be wrong in both ways.
         mismarked: flow.mismarked.dscp.max(flow.mismarked.not_ect),
+        psns: flow.sequence().map(PsnCounts::from),
     }
 }
 
@@ -47,14 +48,7 @@ pub(super) fn growth(before: &Counts, now: &Counts) -> Counts {
     if now.packets < before.packets {
         return *now;
     }
-    Counts {
-        packets: now.packets - before.packets,
-        bytes: now.bytes.saturating_sub(before.bytes),
-        ce: now.ce.saturating_sub(before.ce),
-        cnps: now.cnps.saturating_sub(before.cnps),
-        naks: now.naks.saturating_sub(before.naks),
-        mismarked: now.mismarked.saturating_sub(before.mismarked),
-    }
+    now.since(before)
 }
 
 #[cfg(test)]

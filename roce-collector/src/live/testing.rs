@@ -4,9 +4,9 @@ use serde_json::json;
 
 use super::{Model, Sample, View};
 use crate::capture::Timestamp;
-use crate::flow::FlowReport;
+use crate::flow::{FlowReport, PsnReport, RttReport, SequenceReport};
 use crate::http::HookReport;
-use crate::sweep::Counts;
+use crate::sweep::{Counts, PsnCounts};
 
 /// A flow to `dst_qp` seen on ingress: 100 bytes a packet, DSCP 26, ECT(0).
 pub(super) fn flow(dst_qp: u32, packets: u64) -> FlowReport {
@@ -30,6 +30,18 @@ pub(super) fn flow(dst_qp: u32, packets: u64) -> FlowReport {
 /// A flow with trouble of every kind.
 pub(super) fn troubled(dst_qp: u32, packets: u64) -> FlowReport {
     let mut flow = flow(dst_qp, packets);
+    flow.psn = Some(PsnReport {
+        first: 0,
+        last: 900,
+        sequence: Some(SequenceReport {
+            lost: packets / 50,
+            unseen: packets / 500,
+            reordered: packets / 100,
+            retransmitted: packets / 25,
+            ..SequenceReport::default()
+        }),
+    });
+    flow.rtt_us = Some(RttReport { p50: 12.5, p99: 80.0, samples: 9 });
     flow.naks.as_mut().unwrap().psn_sequence_error = packets / 10;
     (flow.rnr_naks, flow.cnps, flow.ecn.ce) = (Some(packets / 20), packets / 5, packets / 4);
     (flow.mismarked.dscp, flow.mismarked.not_ect) = (packets, packets);
@@ -47,7 +59,12 @@ pub(super) fn sample(seconds: u64, flows: Vec<FlowReport>) -> Sample {
             direction: direction.into(),
             hook: hook.into(),
             mode: mode.into(),
-            seen: Some(Counts { packets, bytes: packets * 100, ..Counts::default() }),
+            seen: Some(Counts {
+                packets,
+                bytes: packets * 100,
+                psns: Some(PsnCounts::default()),
+                ..Counts::default()
+            }),
         };
     Sample {
         time: at(seconds),

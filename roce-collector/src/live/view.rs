@@ -58,7 +58,7 @@ pub struct TapView {
 pub struct FlowView {
     /// All that is known of it.
     pub report: FlowReport,
-    /// What was counted since the sample before, if that is known.
+    /// What was counted since the sample before, if that is known. Its PSNs are those that were decided then.
     pub growth: Option<Counts>,
     /// Marks that are wrong: of this interval if it had packets, else of all time.
     pub mismarked: MismarkedReport,

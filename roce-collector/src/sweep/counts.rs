@@ -8,7 +8,7 @@ use roce_common::tap::TapCounters;
 use roce_common::wire::{Ecn, Opcode, TrafficClass, Transport};
 use serde::{Deserialize, Serialize};
 
-use crate::flow::RecordTotals;
+use crate::flow::{RecordTotals, SequenceReport};
 
 /// Sums over records, or over everything that a tap saw.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -25,10 +25,28 @@ pub struct Counts {
     pub naks: u64,
     /// Packets that are marked otherwise than the policy says.
     pub mismarked: u64,
+    /// What became of PSNs; `None` where nobody looked, or PSNs have no order.
+    #[serde(flatten)]
+    pub psns: Option<PsnCounts>,
+}
+
+/// What became of PSNs; see [`SequenceReport`] for the meaning of each.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[expect(missing_docs, reason = "they are those of SequenceReport that only grow")]
+pub struct PsnCounts {
+    pub lost: u64,
+    pub recovered: u64,
+    pub unseen: u64,
+    pub reordered: u64,
+    pub retransmitted: u64,
+    pub retransmitted_bytes: u64,
+    pub tap_duplicates: u64,
+    pub go_back_n_episodes: u64,
+    pub timeouts: u64,
 }
 
 impl Counts {
-    /// Everything that a tap saw.
+    /// Everything that a tap saw, but for [`Self::psns`], which its records know.
     pub fn of_tap(tap: &TapCounters, policy: &MarkingPolicy) -> Self {
         let mut counts = Self {
             packets: tap.packets(),
@@ -50,57 +68,139 @@ impl Counts {
         counts
     }
 
-    /// Negative acknowledgements first, then congestion: what puts a queue pair among the worst.
-    pub(super) const fn trouble(&self) -> (u64, u64) {
-        (self.naks, self.ce + self.cnps)
+    /// What was counted since `before`; nothing where a counter is below that.
+    #[must_use]
+    pub fn since(&self, before: &Self) -> Self {
+        let psns = self.psns.map(|psns| psns.since(&before.psns.unwrap_or_default()));
+        Self {
+            packets: self.packets.saturating_sub(before.packets),
+            bytes: self.bytes.saturating_sub(before.bytes),
+            ce: self.ce.saturating_sub(before.ce),
+            cnps: self.cnps.saturating_sub(before.cnps),
+            naks: self.naks.saturating_sub(before.naks),
+            mismarked: self.mismarked.saturating_sub(before.mismarked),
+            psns,
+        }
+    }
+
+    /// Losses and retransmissions first, then negative acknowledgements, then congestion: what puts a queue
+    /// pair among the worst.
+    pub(super) fn trouble(&self) -> [u64; 3] {
+        let psns = self.psns.map_or(0, |psns| psns.lost + psns.retransmitted);
+        [psns, self.naks, self.ce + self.cnps]
+    }
+}
+
+impl PsnCounts {
+    /// What was counted since `before`; nothing where a counter is below that.
+    #[must_use]
+    pub fn since(&self, before: &Self) -> Self {
+        let (mut difference, mut before) = (*self, *before);
+        for (counter, before) in difference.each().into_iter().zip(before.each()) {
+            *counter = counter.saturating_sub(*before);
+        }
+        difference
+    }
+
+    const fn each(&mut self) -> [&mut u64; 9] {
+        let Self {
+            lost,
+            recovered,
+            unseen,
+            reordered,
+            retransmitted,
+            retransmitted_bytes,
+            tap_duplicates,
+            go_back_n_episodes,
+            timeouts,
+        } = self;
+        [
+            lost,
+            recovered,
+            unseen,
+            reordered,
+            retransmitted,
+            retransmitted_bytes,
+            tap_duplicates,
+            go_back_n_episodes,
+            timeouts,
+        ]
+    }
+}
+
+impl From<SequenceReport> for PsnCounts {
+    fn from(report: SequenceReport) -> Self {
+        let SequenceReport {
+            lost,
+            recovered,
+            unseen,
+            reordered,
+            open: _,
+            retransmitted,
+            retransmitted_bytes,
+            tap_duplicates,
+            go_back_n_episodes,
+            timeouts,
+        } = report;
+        Self {
+            lost,
+            recovered,
+            unseen,
+            reordered,
+            retransmitted,
+            retransmitted_bytes,
+            tap_duplicates,
+            go_back_n_episodes,
+            timeouts,
+        }
     }
 }
 
 impl AddAssign for Counts {
     fn add_assign(&mut self, more: Self) {
-        let Self { packets, bytes, ce, cnps, naks, mismarked } = more;
+        let Self { packets, bytes, ce, cnps, naks, mismarked, psns } = more;
         self.packets += packets;
         self.bytes += bytes;
         self.ce += ce;
         self.cnps += cnps;
         self.naks += naks;
         self.mismarked += mismarked;
+        if let Some(psns) = psns {
+            *self.psns.get_or_insert_default() += psns;
+        }
+    }
+}
+
+impl AddAssign for PsnCounts {
+    fn add_assign(&mut self, mut more: Self) {
+        for (counter, more) in self.each().into_iter().zip(more.each()) {
+            *counter += *more;
+        }
     }
 }
 
 /// The totals of a record that [`Counts`] are made of, at one moment.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Mark {
-    packets: u64,
-    bytes: u64,
-    ce: u64,
-    naks: u64,
-    mismarked: u64,
-}
+pub(super) struct Mark(Counts);
 
 impl Mark {
     pub(super) fn of(totals: &RecordTotals) -> Self {
-        Self {
+        Self(Counts {
             packets: totals.packets,
             bytes: totals.wire_bytes,
             ce: totals.ecn[Ecn::Ce as usize],
+            cnps: 0,
             naks: totals.naks.iter().sum(),
             mismarked: totals.mismarked,
-        }
+            psns: totals.sequence.map(PsnCounts::from),
+        })
     }
 
     /// What a record with this tag has counted since.
     pub(super) fn counts_until(&self, totals: &RecordTotals, tag: RecordTag) -> Counts {
-        let now = Self::of(totals);
-        let packets = now.packets - self.packets;
-        Counts {
-            packets,
-            bytes: now.bytes - self.bytes,
-            ce: now.ce - self.ce,
-            cnps: if tag.transport() == Transport::Cnp { packets } else { 0 },
-            naks: now.naks - self.naks,
-            mismarked: now.mismarked - self.mismarked,
-        }
+        let counts = Self::of(totals).0.since(&self.0);
+        let cnps = if tag.transport() == Transport::Cnp { counts.packets } else { 0 };
+        Counts { cnps, ..counts }
     }
 }
 

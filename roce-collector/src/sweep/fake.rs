@@ -36,6 +36,8 @@ pub(super) struct FakeTables {
     pub(super) spill: HashMap<SpillKey, SpillCount>,
     /// Whether slots are held by somebody else, so that packets go to the fallback map.
     pub(super) is_held: bool,
+    /// Side states for its records, all tables together.
+    states: usize,
 }
 
 impl<K: FlowKey> FakeTable<K> {
@@ -116,6 +118,7 @@ impl FakeTables {
             taps: vec![TapCounters::default(); taps],
             spill: HashMap::new(),
             is_held: false,
+            states: slots,
         }
     }
 
@@ -155,6 +158,10 @@ impl Tables for FakeTables {
 
     fn wide(&self) -> &dyn RecordSource<WideKey> {
         &self.wide
+    }
+
+    fn sequence_states(&self) -> usize {
+        self.states
     }
 
     fn tap(&self, tap: u8) -> TapCounters {

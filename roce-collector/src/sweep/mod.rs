@@ -24,7 +24,8 @@ mod sweeper;
 mod tables;
 mod view;
 
-pub use counts::Counts;
+pub use counts::{Counts, PsnCounts};
+pub use ledger::TapSequences;
 pub use peers::PeerKey;
 pub use qps::QpKey;
 pub use report::FlowList;

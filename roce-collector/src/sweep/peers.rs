@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::net::IpAddr;
 
 use super::Counts;
+use crate::flow::{RttReport, Spread};
 
 /// Who sends to whom, seen at an interface in either direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -23,12 +24,25 @@ pub(super) struct PeerIndex(u32);
 pub(super) struct PeerTable {
     index: HashMap<PeerKey, PeerIndex>,
     pairs: Vec<(PeerKey, Counts)>,
+    /// Distributions of this half of the window and of the one before, of the pairs that have any.
+    recent: [HashMap<u32, Spread>; 2],
+    /// Second in which this half began.
+    half_began: u32,
     free: usize,
 }
 
+/// Seconds after which the older half of the window is forgotten.
+const HALF_WINDOW: u32 = 30;
+
 impl PeerTable {
     pub(super) fn new(max_peers: usize) -> Self {
-        Self { index: HashMap::new(), pairs: Vec::new(), free: max_peers }
+        Self {
+            index: HashMap::new(),
+            pairs: Vec::new(),
+            recent: [HashMap::new(), HashMap::new()],
+            half_began: 0,
+            free: max_peers,
+        }
     }
 
     /// The place of a pair; that of all others when there is no room for a new one.
@@ -56,6 +70,40 @@ impl PeerTable {
         if let Some((_, total)) = self.pairs.get_mut(place.0 as usize) {
             *total += counts;
         }
+    }
+
+    /// Takes round-trip times of a pair; all others together have none, for they mean nothing.
+    pub(super) fn add_spread(&mut self, place: PeerIndex, spread: &Spread) {
+        let pair = self.pairs.get(place.0 as usize);
+        if pair.is_some_and(|(key, _)| key.ends.is_some()) {
+            self.recent[0].entry(place.0).or_default().add(spread);
+        }
+    }
+
+    /// Forgets round-trip times that are too old, at the second `now`.
+    pub(super) fn age(&mut self, now: u32) {
+        let elapsed = now.saturating_sub(self.half_began);
+        if elapsed < HALF_WINDOW {
+            return;
+        }
+        self.half_began = now;
+        self.recent.swap(0, 1);
+        self.recent[0].clear();
+        if elapsed >= 2 * HALF_WINDOW {
+            self.recent[1].clear();
+        }
+    }
+
+    /// Round-trip times of the last 30 to 60 seconds, of the pairs that have any.
+    pub(super) fn rtts(&self) -> Vec<(PeerKey, RttReport)> {
+        let [now, before] = &self.recent;
+        let only_before = before.keys().filter(|place| !now.contains_key(place));
+        let rtts = now.keys().chain(only_before).filter_map(|place| {
+            let mut spread = now.get(place).copied().unwrap_or_default();
+            spread.add(&before.get(place).copied().unwrap_or_default());
+            Some((self.pairs.get(*place as usize)?.0, spread.rtt()?))
+        });
+        rtts.collect()
     }
 
     pub(super) fn pairs(&self) -> &[(PeerKey, Counts)] {

@@ -1,5 +1,6 @@
 //! Totals of queue pairs, as long as they have a record, and the choice of those with series.
 
+use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::net::IpAddr;
 
@@ -25,6 +26,10 @@ pub(super) struct QpIndex(u32);
 
 /// The worst and the busiest each leave a fourth of the series to the others.
 const RESERVED_PART: usize = 4;
+/// A series stays for so many seconds at least, and as long as its queue pair was in trouble in them.
+const MIN_SERIES_SECONDS: u32 = 300;
+/// Seconds for which a queue pair that was in trouble may still take the place of another.
+const RECENT_SECONDS: u32 = 60;
 
 /// All queue pairs that have a record.
 #[derive(Debug)]
@@ -36,6 +41,8 @@ pub(super) struct QpTable {
     worst: usize,
     busiest: usize,
     max_series: usize,
+    /// Second of the sweep that goes on.
+    now: u32,
 }
 
 #[derive(Debug)]
@@ -43,7 +50,15 @@ struct Entry {
     key: QpKey,
     counts: Counts,
     records: u32,
+    /// Of these, those whose PSNs nobody looks at.
+    untracked: u32,
+    /// Tries of the retry ladder that its sender is on.
+    ladder: u32,
     series: Option<Series>,
+    /// Second in which it got them.
+    series_since: u32,
+    /// Second of the last loss, retransmission or NAK.
+    troubled: Option<u32>,
 }
 
 /// Why a queue pair has series.
@@ -62,7 +77,13 @@ impl QpTable {
             worst: 0,
             busiest: 0,
             max_series,
+            now: 0,
         }
+    }
+
+    /// Begins a sweep at the second `now`.
+    pub(super) const fn begin(&mut self, now: u32) {
+        self.now = now;
     }
 
     /// Adds a record to a queue pair.
@@ -71,7 +92,16 @@ impl QpTable {
             self.entries[place.0 as usize].records += 1;
             return place;
         }
-        let entry = Entry { key, counts: Counts::default(), records: 1, series: None };
+        let entry = Entry {
+            key,
+            counts: Counts::default(),
+            records: 1,
+            untracked: 0,
+            ladder: 0,
+            series: None,
+            series_since: 0,
+            troubled: None,
+        };
         let place = if let Some(place) = self.vacant.pop() {
             self.entries[place.0 as usize] = entry;
             place
@@ -87,61 +117,154 @@ impl QpTable {
     pub(super) fn close(&mut self, place: QpIndex) -> bool {
         let entry = &mut self.entries[place.0 as usize];
         entry.records -= 1;
+        // Those that are left say it again in their next sweep.
+        entry.ladder = 0;
         if entry.records != 0 {
             return false;
         }
-        match entry.series.take() {
-            Some(Series::Worst) => self.worst -= 1,
-            Some(Series::Busiest) => self.busiest -= 1,
-            None => {}
-        }
-        self.index.remove(&entry.key);
+        let key = entry.key;
+        self.take(place.0 as usize);
+        self.index.remove(&key);
         self.vacant.push(place);
         true
     }
 
     pub(super) fn count(&mut self, place: QpIndex, counts: Counts) {
-        self.entries[place.0 as usize].counts += counts;
+        let entry = &mut self.entries[place.0 as usize];
+        entry.counts += counts;
+        let [psns, naks, _] = counts.trouble();
+        if psns + naks != 0 {
+            entry.troubled = Some(self.now);
+        }
     }
 
-    /// Gives free series away: to the worst of those in trouble, then to the busiest.
-    ///
-    /// Series once given are kept, for a series that comes and goes is useless.
+    /// A record of the queue pair has PSNs that nobody looks at, or no longer.
+    pub(super) fn note_untracked(&mut self, place: QpIndex, is_untracked: bool) {
+        let untracked = &mut self.entries[place.0 as usize].untracked;
+        *untracked = if is_untracked { *untracked + 1 } else { untracked.saturating_sub(1) };
+    }
+
+    pub(super) fn set_ladder(&mut self, place: QpIndex, tries: u32) {
+        self.entries[place.0 as usize].ladder = tries;
+    }
+
+    /// Gives free series away: to the worst of those in trouble, then to the busiest. Then those that came
+    /// into trouble lately get places of queue pairs that had none for long.
     pub(super) fn choose(&mut self) {
-        let share = self.max_series - self.max_series / RESERVED_PART;
+        let share = self.share();
         let free = |table: &Self| table.max_series - table.worst - table.busiest;
         let places = free(self).min(share.saturating_sub(self.worst));
-        for place in self.best(places, |counts| Some(counts.trouble()).filter(|t| *t != (0, 0))) {
-            self.entries[place].series = Some(Series::Worst);
-            self.worst += 1;
+        let in_trouble = |entry: &Entry| Some(entry.counts.trouble()).filter(|t| *t != [0; 3]);
+        for place in self.best(places, in_trouble) {
+            self.give(place, Series::Worst);
         }
         let places = free(self).min(share.saturating_sub(self.busiest));
-        for place in self.best(places, |counts| Some(counts.packets)) {
-            self.entries[place].series = Some(Series::Busiest);
-            self.busiest += 1;
+        for place in self.best(places, |entry| Some(entry.counts.packets)) {
+            self.give(place, Series::Busiest);
+        }
+        self.replace();
+    }
+
+    /// The most series that the worst may have, and the busiest.
+    const fn share(&self) -> usize {
+        self.max_series - self.max_series / RESERVED_PART
+    }
+
+    fn give(&mut self, place: usize, series: Series) {
+        let entry = &mut self.entries[place];
+        (entry.series, entry.series_since) = (Some(series), self.now);
+        match series {
+            Series::Worst => self.worst += 1,
+            Series::Busiest => self.busiest += 1,
+        }
+    }
+
+    /// Gives places of the least interesting queue pairs to those that came into trouble.
+    ///
+    /// So that series do not flap, a place changes hands at most once in [`MIN_SERIES_SECONDS`].
+    fn replace(&mut self) {
+        let now = self.now;
+        let is_recent = |time: u32, seconds| now.saturating_sub(time) < seconds;
+        let came_into_trouble = |entry: &Entry| {
+            let time = entry.troubled.filter(|time| is_recent(*time, RECENT_SECONDS))?;
+            Some((entry.counts.trouble(), time))
+        };
+        let wanting = self.best(self.max_series, came_into_trouble);
+        if wanting.is_empty() {
+            return;
+        }
+        let is_settled = |entry: &Entry| {
+            let times = entry.troubled.into_iter().chain([entry.series_since]);
+            times.max().is_some_and(|time| !is_recent(time, MIN_SERIES_SECONDS))
+        };
+        let with = self.entries.iter().enumerate();
+        let with = with.filter(|(_, entry)| entry.series.is_some() && is_settled(entry));
+        let mut quiet: Vec<_> = with
+            .map(|(place, entry)| {
+                let rank = (entry.troubled, entry.counts.trouble(), entry.counts.packets);
+                (rank, place)
+            })
+            .collect();
+        quiet.sort_unstable();
+        let mut spare_busiest = self.busiest.saturating_sub(self.max_series / RESERVED_PART);
+        let mut quiet = quiet.into_iter().filter(|(_, place)| {
+            if self.entries[*place].series == Some(Series::Worst) {
+                return true;
+            }
+            let is_spare = spare_busiest != 0;
+            spare_busiest = spare_busiest.saturating_sub(1);
+            is_spare
+        });
+        let changes: Vec<_> =
+            wanting.into_iter().map_while(|new| Some((quiet.next()?.1, new))).collect();
+        for (old, new) in changes {
+            self.take(old);
+            self.give(new, Series::Worst);
+        }
+    }
+
+    fn take(&mut self, place: usize) {
+        match self.entries[place].series.take() {
+            Some(Series::Worst) => self.worst -= 1,
+            Some(Series::Busiest) => self.busiest -= 1,
+            None => {}
         }
     }
 
     /// Places of the queue pairs without series that `rank` puts highest.
-    fn best<R: Ord>(&self, places: usize, rank: impl Fn(&Counts) -> Option<R>) -> Vec<usize> {
+    fn best<R: Ord>(&self, places: usize, rank: impl Fn(&Entry) -> Option<R>) -> Vec<usize> {
         if places == 0 || self.index.len() == self.worst + self.busiest {
             return Vec::new();
         }
         let without = self.entries.iter().enumerate();
         let without = without.filter(|(_, entry)| entry.records != 0 && entry.series.is_none());
         let mut ranked: Vec<_> =
-            without.filter_map(|(place, entry)| Some((rank(&entry.counts)?, place))).collect();
+            without.filter_map(|(place, entry)| Some((rank(entry)?, place))).collect();
         if ranked.len() > places {
             ranked.select_nth_unstable_by(places - 1, |a, b| b.cmp(a));
             ranked.truncate(places);
         }
+        ranked.sort_unstable_by(|a, b| b.cmp(a));
         ranked.into_iter().map(|(_, place)| place).collect()
     }
 
     /// The queue pairs with series.
     pub(super) fn series(&self) -> impl Iterator<Item = (QpKey, Counts)> {
         let with = self.entries.iter().filter(|entry| entry.series.is_some());
-        with.map(|entry| (entry.key, entry.counts))
+        with.map(|entry| {
+            let psns = entry.counts.psns.filter(|_| entry.untracked == 0);
+            (entry.key, Counts { psns, ..entry.counts })
+        })
+    }
+
+    /// Queue pairs whose sender is on a retry ladder, and its tries: as many as may have series, the most
+    /// tries first.
+    pub(super) fn ladders(&self) -> Vec<(QpKey, u32)> {
+        let on_ladder = |entry: &&Entry| entry.records != 0 && entry.ladder != 0;
+        let mut ladders: Vec<_> = self.entries.iter().filter(on_ladder).collect();
+        ladders.sort_by_key(|entry| (Reverse(entry.ladder), entry.key.tap, entry.key.dst_qp));
+        ladders.truncate(self.max_series);
+        ladders.into_iter().map(|entry| (entry.key, entry.ladder)).collect()
     }
 
     /// Every tap that has queue pairs, once for each of them.
@@ -153,6 +276,7 @@ impl QpTable {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sweep::PsnCounts;
     use std::net::Ipv4Addr;
 
     fn key(dst_qp: u32) -> QpKey {
@@ -200,6 +324,72 @@ mod tests {
         table.choose();
         assert_eq!(table.series().count(), 4);
         assert!(qps(&table).contains(&late.0));
+    }
+
+    fn retransmitted(packets: u64) -> Counts {
+        let psns = Some(PsnCounts { retransmitted: packets, ..PsnCounts::default() });
+        Counts { packets, psns, ..Counts::default() }
+    }
+
+    #[test]
+    fn losses_count_more_than_naks_and_those_more_than_marks() {
+        let mut table = QpTable::new(1);
+        let places: Vec<_> = (0..3).map(|qp| table.open(key(qp))).collect();
+        table.count(places[0], Counts { ce: 1_000_000, ..Counts::default() });
+        table.count(places[1], Counts { naks: 1000, ..Counts::default() });
+        table.count(places[2], retransmitted(1));
+        table.choose();
+        assert_eq!(qps(&table), [2]);
+    }
+
+    #[test]
+    fn who_comes_into_trouble_takes_the_place_of_the_longest_quiet_and_keeps_it() {
+        let mut table = QpTable::new(4);
+        let places: Vec<_> = (0..20).map(|qp| table.open(key(qp))).collect();
+        table.begin(10);
+        for (packets, &place) in (0..).zip(&places) {
+            table.count(place, Counts { packets, ..Counts::default() });
+        }
+        for qp in [3, 4] {
+            table.count(places[qp], retransmitted(5));
+        }
+        table.choose();
+        assert_eq!(qps(&table), [3, 4, 18, 19]);
+
+        // Trouble that goes on keeps a place; a busy one without trouble loses it after five minutes.
+        table.begin(300);
+        table.count(places[3], retransmitted(1));
+        table.count(places[7], retransmitted(1));
+        table.choose();
+        assert_eq!(qps(&table), [3, 4, 18, 19], "no place is older than five minutes");
+        table.begin(311);
+        table.count(places[7], retransmitted(1));
+        table.count(places[8], Counts { ce: 500, ..Counts::default() });
+        table.choose();
+        assert_eq!(qps(&table), [3, 4, 7, 19], "marks alone take nobody's place");
+        for second in 312..600 {
+            table.begin(second);
+            table.count(places[(second % 20) as usize], retransmitted(1));
+            table.choose();
+            let series = qps(&table);
+            assert_eq!(series.len(), 4);
+            assert!(series.contains(&7) && series.contains(&19), "{second}: {series:?}");
+        }
+    }
+
+    #[test]
+    fn retry_ladders_are_bounded_and_end_with_their_record() {
+        let mut table = QpTable::new(2);
+        let places: Vec<_> = (0..5).map(|qp| table.open(key(qp))).collect();
+        for (tries, &place) in (0..).zip(&places) {
+            table.set_ladder(place, tries);
+        }
+        let tries = |table: &QpTable| {
+            table.ladders().iter().map(|(key, tries)| (key.dst_qp, *tries)).collect::<Vec<_>>()
+        };
+        assert_eq!(tries(&table), [(4, 4), (3, 3)]);
+        table.close(places[4]);
+        assert_eq!(tries(&table), [(3, 3), (2, 2)]);
     }
 
     #[test]

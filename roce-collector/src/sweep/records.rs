@@ -2,10 +2,12 @@
 
 use roce_common::flow::{FlowCold, FlowKey, FlowSlot, PsnSpace, WideKey};
 use roce_common::marking::MarkingPolicy;
+use roce_common::psn::Psn;
+use roce_common::sequence::RetryLadder;
 use roce_common::wire::Transport;
 
 use super::counts::Mark;
-use super::ledger::{Account, Ledger};
+use super::ledger::{Account, Ledger, OpenPsns};
 use super::{Moment, RecordSource};
 use crate::bpf::RecordState;
 use crate::capture::Timestamp;
@@ -46,11 +48,29 @@ struct Tracked<K> {
     account: Account,
     before: RecordSnapshot,
     totals: RecordTotals,
+    open: OpenPsns,
+    /// The retry ladder of its sender, and the highest PSN when that last changed.
+    ladder: (Option<RetryLadder>, Option<Psn>),
     last_seen: Timestamp,
     /// Whether the record of the other direction is known; of requests, that of their ACKs.
     has_peer: bool,
     /// Of requests, whether the record of their READ responses is known.
     has_responses: bool,
+}
+
+impl<K> Tracked<K> {
+    /// Tries of the retry ladder that the sender of these requests is on.
+    ///
+    /// Where the tap does not see the answers, a sender that goes on to new PSNs had one.
+    fn tries(&mut self) -> u32 {
+        let (ladder, highest) = (self.totals.ladder, self.totals.highest_psn);
+        if self.ladder.0 != ladder {
+            self.ladder = (ladder, highest);
+        }
+        let sees_answers = self.has_peer || self.has_responses;
+        let is_over = !sees_answers && self.ladder.1 != highest;
+        ladder.filter(|_| !is_over).map_or(0, |ladder| ladder.tries)
+    }
 }
 
 /// A record that does not know all others of its connection.
@@ -145,7 +165,7 @@ impl<K: FlowKey + Into<WideKey>> Records<K> {
             return;
         }
         self.advance(index, &record, sweep);
-        if record.cold.peer != 0 {
+        if record.cold.peer != 0 || record.cold.responses != 0 {
             self.learn_from_peer(table, index);
         }
     }
@@ -160,7 +180,9 @@ impl<K: FlowKey + Into<WideKey>> Records<K> {
         let Some(record) = table.read(index) else { return };
         (tracked.has_peer, tracked.has_responses) =
             (record.cold.peer != 0, record.cold.responses != 0);
-        let peer = (record.cold.peer as usize).checked_sub(1);
+        // Requests may have nothing but READ responses.
+        let mut links = [record.cold.peer, record.cold.responses].into_iter();
+        let peer = links.find_map(|link| (link as usize).checked_sub(1));
         let Some(peer) = peer.and_then(|peer| table.read(peer)) else { return };
         let connection = |key: K| Into::<WideKey>::into(key).connection();
         if connection(peer.slot.key) == connection(record.slot.key) {
@@ -184,18 +206,36 @@ impl<K: FlowKey + Into<WideKey>> Records<K> {
                 account,
                 before: RecordSnapshot::default(),
                 totals: RecordTotals::default(),
+                open: OpenPsns::default(),
+                ladder: (None, None),
                 last_seen: sweep.now.wall,
                 has_peer: false,
                 has_responses: false,
             }))
         };
-        if tag.has_psn_order() && cold.sequence != FlowCold::SEQUENCE_REFUSED {
-            let totals = sequence.as_ref().map(|state| state.totals).unwrap_or_default();
-            snapshot = snapshot.with_sequence(totals);
+        let is_untracked = tag.has_psn_order() && cold.sequence == FlowCold::SEQUENCE_REFUSED;
+        if tag.has_psn_order() && !is_untracked {
+            snapshot = snapshot.with_state(&sequence.unwrap_or_default());
         }
         (tracked.has_peer, tracked.has_responses) = (cold.peer != 0, cold.responses != 0);
         let mark = Mark::of(&tracked.totals);
         tracked.totals.advance(&tracked.before, &snapshot);
+        if is_untracked {
+            // Up to now nothing was missing; from now on nobody knows.
+            tracked.totals.sequence = None;
+        }
+        let open = OpenPsns {
+            open: tracked.totals.sequence.map_or(0, |sequence| sequence.open),
+            is_untracked,
+        };
+        sweep.ledger.replace_open(tracked.account, tracked.open, open);
+        tracked.open = open;
+        if let Some(spread) = snapshot.spread_since(&tracked.before) {
+            sweep.ledger.book_spread(tracked.account, &spread);
+        }
+        if tag.space() == PsnSpace::Request && tag.transport() != Transport::Uc {
+            sweep.ledger.set_ladder(tracked.account, tracked.tries());
+        }
         let has_packets = !tracked.before.is_same_as(&snapshot);
         tracked.before = snapshot;
         if has_packets {
@@ -226,10 +266,15 @@ impl<K: FlowKey + Into<WideKey>> Records<K> {
 
     fn forget(&mut self, index: usize, ledger: &mut Ledger) {
         if let Some(tracked) = self.tracked[index].take() {
-            ledger.close(tracked.account);
+            ledger.close(tracked.account, tracked.open);
             self.seen[index] = Seen::default();
             self.used -= 1;
         }
+    }
+
+    /// Records that have side state.
+    pub(super) fn with_sequence(&self) -> u64 {
+        self.seen.iter().filter(|seen| seen.has_sequence).count() as u64
     }
 
     /// Records of connections that do not know all others.

@@ -6,7 +6,7 @@ use std::collections::hash_map::Entry;
 use roce_common::flow::{FlowKey, SpillCount, SpillKey, WideKey};
 
 use super::counts::Mark;
-use super::ledger::Account;
+use super::ledger::{Account, OpenPsns};
 use super::records::Sweep;
 use super::{Moment, Tables};
 use crate::bpf::DatapathError;
@@ -100,7 +100,7 @@ impl Spill {
         self.flows.retain(|_, flow| {
             let is_idle = now.saturating_sub(flow.last_seen.seconds()) >= sweep.idle_seconds;
             if is_idle {
-                sweep.ledger.close(flow.account);
+                sweep.ledger.close(flow.account, OpenPsns::default());
             }
             !is_idle
         });

@@ -43,6 +43,7 @@ pub struct Sweeper {
     ledger: Ledger,
     pub(super) stories: Stories,
     taps: Vec<TapCounters>,
+    sequence_states: usize,
 }
 
 impl Sweeper {
@@ -56,6 +57,7 @@ impl Sweeper {
             ledger: Ledger::new(options.max_peers, options.qp_series),
             stories: Stories::default(),
             taps: vec![TapCounters::default(); usize::from(options.devices) * 2],
+            sequence_states: tables.sequence_states(),
         }
     }
 
@@ -74,6 +76,8 @@ impl Sweeper {
         for (tap, counters) in (0..).zip(&mut self.taps) {
             *counters = tables.tap(tap);
         }
+        self.ledger.peers.age(now.seconds());
+        self.ledger.qps.begin(now.seconds());
         let mut sweep = Sweep {
             now,
             idle_seconds: self.options.flow_idle.as_secs() as u32,
@@ -102,9 +106,14 @@ impl Sweeper {
         }
         View {
             taps: self.taps.clone(),
+            sequences: self.ledger.taps[..self.taps.len()].to_vec(),
+            sequence_states: self.sequence_states as u64,
+            used_sequence_states: self.narrow.with_sequence() + self.wide.with_sequence(),
             devices,
             peers: self.ledger.peers.pairs().to_vec(),
+            peer_rtts: self.ledger.peers.rtts(),
             qps: self.ledger.qps.series().collect(),
+            ladders: self.ledger.qps.ladders(),
             busy_records: self.ledger.busy,
             unplaced_packets: self.ledger.unplaced,
         }

@@ -40,6 +40,9 @@ pub trait Tables {
     /// Records of IPv6, UD and RoCEv1 flows.
     fn wide(&self) -> &dyn RecordSource<WideKey>;
 
+    /// Side states of the PSN engine, free or not.
+    fn sequence_states(&self) -> usize;
+
     /// Counters of a tap, summed over all CPUs.
     fn tap(&self, tap: u8) -> TapCounters;
 
@@ -92,6 +95,10 @@ impl Tables for Datapath {
 
     fn wide(&self) -> &dyn RecordSource<WideKey> {
         &self.wide
+    }
+
+    fn sequence_states(&self) -> usize {
+        self.sequence_states as usize
     }
 
     fn tap(&self, tap: u8) -> TapCounters {

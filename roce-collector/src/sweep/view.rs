@@ -2,10 +2,12 @@
 
 use std::time::Duration;
 
+use roce_common::marking::MarkingPolicy;
 use roce_common::tap::TapCounters;
 
-use super::{Counts, PeerKey, QpKey};
+use super::{Counts, PeerKey, QpKey, TapSequences};
 use crate::capture::Timestamp;
+use crate::flow::RttReport;
 
 /// A moment on both clocks.
 #[derive(Clone, Copy, Debug)]
@@ -23,16 +25,34 @@ pub struct Moment {
 pub struct View {
     /// Node-wide counters by tap.
     pub taps: Vec<TapCounters>,
+    /// What the PSN engine found, by tap.
+    pub sequences: Vec<TapSequences>,
+    /// Side states of the PSN engine, and how many of them records have.
+    pub sequence_states: u64,
+    /// See [`Self::sequence_states`].
+    pub used_sequence_states: u64,
     /// Figures by interface.
     pub devices: Vec<DeviceFigures>,
     /// Pairs of hosts.
     pub peers: Vec<(PeerKey, Counts)>,
+    /// Round-trip times of the last minute, of pairs of hosts that have any.
+    pub peer_rtts: Vec<(PeerKey, RttReport)>,
     /// Queue pairs that were chosen for series.
     pub qps: Vec<(QpKey, Counts)>,
+    /// Queue pairs whose sender gets no answer, and its tries; a bounded number, the most tries first.
+    pub ladders: Vec<(QpKey, u32)>,
     /// Records that changed too quickly to be read, all sweeps together.
     pub busy_records: u64,
     /// Packets of the fallback map that are in no flow because there are too many.
     pub unplaced_packets: u64,
+}
+
+impl View {
+    /// Everything that a tap saw.
+    pub fn seen(&self, tap: usize, policy: &MarkingPolicy) -> Option<Counts> {
+        let counts = Counts::of_tap(self.taps.get(tap)?, policy);
+        Some(Counts { psns: self.sequences.get(tap).map(|sequences| sequences.counts), ..counts })
+    }
 }
 
 /// Figures of one interface.

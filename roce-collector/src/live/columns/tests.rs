@@ -26,8 +26,8 @@ fn every_column_where_there_is_room() {
         sample(101, vec![troubled(0x45, 2000)]),
     ]);
     let expected = "\
-DIR  SOURCE      DESTINATION  QP    TYPE  PKT/S  BIT/S  NAK  RNR   CNP     CE  DSCP  MARK          PACKETS  SEEN
-in   198.18.0.1  198.19.0.1   0x45  RC    1.00k   800k  200  100   400  25.0%  0     dscp,not-ect     2000   now";
+DIR  SOURCE      DESTINATION  QP    TYPE  PKT/S  BIT/S  LOST  RETX  UNSEEN  REORD  NAK  RNR   CNP     CE     RTT  DSCP  MARK          PACKETS  SEEN
+in   198.18.0.1  198.19.0.1   0x45  RC    1.00k   800k    40    80       4     20  200  100   400  25.0%  12.5µs  0     dscp,not-ect     2000   now";
     assert_eq!(lines(&view, None).join("\n"), expected);
     assert_eq!(lines(&view, Some(200)).join("\n"), expected);
 }
@@ -51,7 +51,9 @@ fn unknown_figures_are_not_0() {
     let view = view(vec![sample(100, vec![flow(0x45, 1000)])]);
     let row = lines(&view, None).swap_remove(1);
     assert!(
-        row.starts_with("in   198.18.0.1  198.19.0.1   0x45  RC        –      –    0"),
+        row.starts_with(
+            "in   198.18.0.1  198.19.0.1   0x45  RC        –      –     –     –       –      –    0"
+        ),
         "{row}"
     );
     assert!(row.ends_with("ok       1000     –"), "{row}");

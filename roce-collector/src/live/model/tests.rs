@@ -57,7 +57,7 @@ fn trouble_stands_first_until_it_is_old() {
     let mut model = Model::default();
     let shown = model.take(sample(100, vec![calm.clone(), bad.clone()]));
     assert_eq!(qps(&shown), [2, 1]);
-    assert_eq!(shown.flows[0].grade, Grade::Refused);
+    assert_eq!(shown.flows[0].grade, Grade::Lossy);
     let shown = model.take(sample(105, vec![calm.clone(), bad.clone()]));
     assert_eq!(qps(&shown), [2, 1]);
     let shown = model.take(sample(111, vec![flow(1, 1_000_001), bad]));

@@ -10,6 +10,7 @@ use ratatui::buffer::Cell;
 use super::super::Sample;
 use super::super::testing::{flow, sample, troubled, view};
 use super::*;
+use crate::flow::RetriesReport;
 
 const PACE: Pace = Pace { interval: Duration::from_secs(1), count: None, duration: None };
 
@@ -39,14 +40,14 @@ fn one_hundred_and_twenty_columns() {
     screen.update(view(vec![two_flows(100, 1000), two_flows(101, 2000)]));
     let expected = "\
 roce-trace live  attached by this command  00:01:41Z, every 1 s
-TAP                      PKT/S  BYTE/S  CNP/S  NAK/S     CE  MISMARK/S
-eth0 ingress xdp native  11.0k   1.10M      0      0   0.0%          0
-eth0 egress tc tcx           0       0      0      0      –          0
+TAP                     PKT/S BYTE/S LOST/S RETX/S CNP/S NAK/S    CE MISMARK/S
+eth0 ingress xdp native 11.0k  1.10M      0      0     0     0  0.0%         0
+eth0 egress tc tcx          0      0      0      0     0     0     –         0
 visible: RoCE packets pass these hooks
 
-DIR  SOURCE      DESTINATION  QP    TYPE  PKT/S  BIT/S  NAK  RNR   CNP     CE  DSCP  MARK          PACKETS  SEEN
-in   198.18.0.1  198.19.0.1   0x45  RC    1.00k   800k  200  100   400  25.0%  0     dscp,not-ect     2000   now
-in   198.18.0.1  198.19.0.1   0x46  RC    10.0k  8.00M    0    0     0   0.0%  26    ok              20000     –
+DIR SOURCE     DESTINATION QP   TYPE PKT/S BIT/S LOST RETX UNSEEN REORD NAK RNR  CNP    CE    RTT DSCP MARK         SEEN
+in  198.18.0.1 198.19.0.1  0x45 RC   1.00k  800k   40   80      4    20 200 100  400 25.0% 12.5µs 0    dscp,not-ect  now
+in  198.18.0.1 198.19.0.1  0x46 RC   10.0k 8.00M    –    –      –     –   0   0    0  0.0%      – 26   ok              –
 
 
 q quit  s sort  p pause  ? help   sorted by trouble   2 flows";
@@ -58,11 +59,14 @@ fn eighty_columns() {
     let mut screen = screen(Question::default());
     screen.update(view(vec![two_flows(100, 1000), two_flows(101, 2000)]));
     let lines = drawn(&mut screen, 80, 24);
-    assert_eq!(lines[2], "eth0 ingress xdp native  11.0k   1.10M      0      0   0.0%          0");
+    assert_eq!(
+        lines[2],
+        "eth0 ingress xdp native 11.0k  1.10M      0      0     0     0  0.0%         0"
+    );
     let expected = "\
-DIR SOURCE     DESTINATION QP   PKT/S BIT/S NAK RNR  CNP    CE DSCP MARK
-in  198.18.0.1 198.19.0.1  0x45 1.00k  800k 200 100  400 25.0% 0    dscp,not-ect
-in  198.18.0.1 198.19.0.1  0x46 10.0k 8.00M   0   0    0  0.0% 26   ok";
+DIR SOURCE     DESTINATION QP   PKT/S BIT/S LOST RETX NAK  CNP MARK
+in  198.18.0.1 198.19.0.1  0x45 1.00k  800k   40   80 200  400 dscp,not-ect
+in  198.18.0.1 198.19.0.1  0x46 10.0k 8.00M    –    –   0    0 ok";
     assert_eq!(lines[6..9].join("\n"), expected);
     assert_eq!(lines[23], "q quit  s sort  p pause  ? help   sorted by trouble   2 flows");
 }
@@ -133,6 +137,25 @@ fn packets_of_others_show_that_the_hooks_work() {
     let text = drawn(&mut screen, 120, 24).join("\n");
     assert!(text.contains("500 RoCE packets of other flows passed in this time"), "{text}");
     assert!(!text.contains("offload"), "{text}");
+}
+
+#[test]
+fn a_sender_without_an_answer_is_named() {
+    let mut silent = flow(0x45, 1000);
+    silent.retries = Some(RetriesReport {
+        psn: 77,
+        tries: 5,
+        spacing_ms: 67.0,
+        longest_silence_ms: 67.0,
+        answered: false,
+    });
+    let mut answered = silent.clone();
+    (answered.dst_qp, answered.retries.as_mut().unwrap().answered) = (0x46, true);
+    let mut screen = screen(Question::default());
+    screen.update(view(vec![sample(100, vec![silent, answered])]));
+    let text = drawn(&mut screen, 160, 24).join("\n");
+    let words = "no answer: 198.18.0.1 is on retry 5 of PSN 77 to QP 0x45 of 198.19.0.1";
+    assert!(text.contains(words) && text.matches("no answer").count() == 1, "{text}");
 }
 
 #[test]
