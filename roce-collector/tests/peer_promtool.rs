@@ -7,7 +7,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use roce_collector::export::{Format, HookLabel, ProgramRuns, Snapshot, render};
-use roce_collector::sweep::{Counts, DeviceFigures, PeerKey, QpKey, View};
+use roce_collector::flow::RttReport;
+use roce_collector::sweep::{Counts, DeviceFigures, PeerKey, PsnCounts, QpKey, TapSequences, View};
 use roce_common::tap::TapCounters;
 
 /// A state in which every family has series.
@@ -15,11 +16,18 @@ fn everything() -> Snapshot {
     let host = IpAddr::from([10, 0, 0, 1]);
     let mut tap = TapCounters::default();
     tap.marking[0][104] = 1;
+    let peer = PeerKey { device: 0, ends: Some((host, host)) };
+    let qp = QpKey { tap: 0, src: host, dst: host, dst_qp: 1 };
+    let counts = Counts { psns: Some(PsnCounts::default()), ..Counts::default() };
     let view = View {
         taps: vec![tap; 2],
         devices: vec![DeviceFigures::default()],
-        peers: vec![(PeerKey { device: 0, ends: Some((host, host)) }, Counts::default())],
-        qps: vec![(QpKey { tap: 0, src: host, dst: host, dst_qp: 1 }, Counts::default())],
+        peers: vec![(peer, counts)],
+        qps: vec![(qp, counts)],
+        sequences: vec![TapSequences::default(); 2],
+        sequence_states: 8,
+        peer_rtts: vec![(peer, RttReport { p50: 9.0, p99: 80.0, samples: 3 })],
+        ladders: vec![(qp, 3)],
         ..View::default()
     };
     let hook = Some(HookLabel { hook: "tc", mode: "tcx" });

@@ -58,10 +58,10 @@ pub(super) fn encode(snapshot: &Snapshot, encoder: &mut DescriptorEncoder<'_>) -
          absent for pairs without a sample in them",
         snapshot.view.peer_rtts.iter().flat_map(|(key, rtt)| {
             let labels = labels(snapshot, key);
-            let quantiles = [("0.5", rtt.p50), ("0.99", rtt.p99)].into_iter();
-            quantiles.filter_map(move |(quantile, microseconds)| {
+            let stats = [("p50", rtt.p50), ("p99", rtt.p99)].into_iter();
+            stats.filter_map(move |(stat, microseconds)| {
                 let [device, src, dst] = labels.clone()?;
-                Some(([device, src, dst, label("quantile", quantile)], microseconds / 1e6))
+                Some(([device, src, dst, label("stat", stat)], microseconds / 1e6))
             })
         }),
     )

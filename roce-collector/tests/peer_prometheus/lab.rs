@@ -2,9 +2,10 @@
 //! whose port counter follows the traffic.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use roce_collector::capture::CaptureReader;
 use roce_testkit::daemon::Daemon;
 use roce_testkit::netns::{Namespace, VethConfig, VethPair};
 use roce_testkit::packet::{Aeth, Opcode};
@@ -21,10 +22,21 @@ const PACE: Pace = Pace::FramesPerSecond(5_000);
 /// More flows than the table and the fallback map hold, and how fast they come.
 const FLOWS: u32 = 10_000;
 const FLOWS_PACE: Pace = Pace::FramesPerSecond(20_000);
-const MAX_FLOWS: &str = "64";
+const MAX_FLOWS: &str = "256";
 /// Shorter than the time between two visits of the many flows, so that they are evicted.
 const FLOW_IDLE: &str = "1s";
 const VISIT: Duration = Duration::from_secs(4);
+
+/// Frames of RDMA WRITEs of which a switch dropped one in a hundred, behind it.
+fn losses() -> Vec<Vec<u8>> {
+    let captures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../testdata/captures/lab");
+    let mut reader = CaptureReader::open(&captures.join("loss1-write-v4.vb.pcap.gz")).unwrap();
+    let mut frames = Vec::new();
+    while let Some(frame) = reader.next_frame().unwrap() {
+        frames.push(frame.data.to_vec());
+    }
+    frames
+}
 
 /// Frames go from `left0` in `hosts` to `right0` in `tap`.
 pub(crate) struct Lab {
@@ -63,7 +75,8 @@ impl Lab {
         Daemon::start(&self.tap, command, COLLECTOR.parse().unwrap(), "/readyz").unwrap()
     }
 
-    /// Plays all scenarios and refused requests for so long, and from time to time many flows.
+    /// Plays all scenarios and refused requests for so long, and from time to time real traffic with losses
+    /// and many flows.
     pub(crate) fn play(&self, time: Duration) -> Sent {
         let refusing = Connection::ipv4(100);
         let nak = |code| refusing.backward(Opcode::RC_ACKNOWLEDGE).aeth(Aeth::nak(code, 1));
@@ -71,6 +84,7 @@ impl Lab {
         let scenarios = scenario::all().into_iter().flat_map(|scenario| scenario.frames);
         frames.extend(scenarios.map(|frame| frame.bytes));
 
+        let losses = losses();
         let (start, mut visited) = (Instant::now(), None::<Instant>);
         let mut sent = Sent::default();
         let mut add = |more: Sent| {
@@ -83,6 +97,7 @@ impl Lab {
                 let mut sender = Sender::open("left0").unwrap();
                 while start.elapsed() < time {
                     if visited.is_none_or(|visited| visited.elapsed() > VISIT) {
+                        add(sender.send(&losses, PACE).unwrap());
                         let flows = ManyFlows::new(FLOWS, u64::from(FLOWS), 64);
                         add(sender.send(flows, FLOWS_PACE).unwrap());
                         visited = Some(Instant::now());

@@ -19,9 +19,11 @@ const EMPTY_PANELS: [(&str, &str); 1] =
     [("Events lost in the collector", "nothing is lost, and the panel shows losses only")];
 
 /// Alerts whose condition the traffic of the lab meets.
-const MET: [&str; 6] = [
+const MET: [&str; 8] = [
     "RoceNakSequenceErrors",
     "RoceNakSequenceErrorsHigh",
+    "RocePacketLoss",
+    "RoceRetransmissions",
     "RoceRemoteErrors",
     "RoceMismarkedTraffic",
     "RoceNotEcnCapable",
