@@ -45,9 +45,9 @@ pub struct Visibility {
 }
 
 impl Visibility {
-    /// Takes a look. Whether it changed what [`Self::blindness`] says.
+    /// Takes a look. Whether it changed what [`Self::is_blind`] says.
     pub fn observe(&mut self, sample: &Sample) -> bool {
-        let was_blind = self.blindness().is_some();
+        let was_blind = self.is_blind();
         let before = self.last.replace(sample.clone());
         let attached = sample.hooks.map(|hook| hook.is_some());
         match before {
@@ -59,7 +59,7 @@ impl Visibility {
             // Something was attached or detached: start again.
             _ => *self = Self { last: self.last.take(), ..Self::default() },
         }
-        was_blind != self.blindness().is_some()
+        was_blind != self.is_blind()
     }
 
     fn add(&mut self, seen: u64, growth: &Growth) {
@@ -92,22 +92,25 @@ impl Visibility {
     /// Seen packets for each counted one over the last minute; above 1 where the hooks see traffic that
     /// is not for this NIC, such as a mirror's. `None` when too few were counted, or nothing counts.
     pub fn ratio(&self) -> Option<f64> {
-        let (seen, counted) =
-            self.window.iter().fold((0, 0), |sum, look| (sum.0 + look.0, sum.1 + look.1));
-        if counted >= MIN_PACKETS {
-            return Some(seen as f64 / counted as f64);
-        }
         // Requests are no packets, but none of nothing is nothing.
-        self.blindness().map(|_| 0.0)
+        ratio_of(self.window.iter()).or_else(|| self.blindness().map(|_| 0.0))
+    }
+
+    /// Whether what the hooks count says nothing about the port: at the last looks they saw nothing of its
+    /// traffic, or less than one packet in a hundred.
+    pub fn is_blind(&self) -> bool {
+        let looks = LOOKS as usize;
+        let last = self.window.iter().rev().take(looks);
+        let sees_little =
+            self.window.len() >= looks && ratio_of(last).is_some_and(|ratio| ratio < MIN_RATIO);
+        sees_little || self.blindness().is_some()
     }
 }
 
-impl Visibility {
-    /// Whether what the hooks count says nothing about the port: they see nothing of its traffic, or less
-    /// than one packet in a hundred.
-    pub fn is_blind(&self) -> bool {
-        self.blindness().is_some() || self.ratio().is_some_and(|ratio| ratio < MIN_RATIO)
-    }
+/// Seen packets for each counted one; `None` when too few were counted.
+fn ratio_of<'a>(looks: impl Iterator<Item = &'a (u64, u64)>) -> Option<f64> {
+    let (seen, counted) = looks.fold((0, 0), |sum, look| (sum.0 + look.0, sum.1 + look.1));
+    (counted >= MIN_PACKETS).then(|| seen as f64 / counted as f64)
 }
 
 impl fmt::Display for Blindness {

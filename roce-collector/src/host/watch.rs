@@ -63,23 +63,32 @@ impl HostWatch {
             }
             report.ratios.push(device.visibility.ratio());
             report.is_blind.push(device.visibility.is_blind());
-            let blindness = device.visibility.blindness();
-            report.blind.extend(blindness.map(|blindness| device.complaint(&blindness)));
+            report.blind.extend(device.complaint());
         }
         report
     }
 }
 
 impl Device {
-    fn complaint(&self, blindness: &Blindness) -> String {
+    /// What the hooks cannot see, if they are blind, and what can be done.
+    fn complaint(&self) -> Option<String> {
+        let what = match self.visibility.blindness() {
+            Some(blindness) => blindness.to_string(),
+            None if self.visibility.is_blind() => {
+                "RDMA traffic bypasses the kernel on this device: the hooks \
+                see less than one in a hundred of the packets that it counts"
+                    .to_owned()
+            }
+            None => return None,
+        };
         let ports: Vec<_> =
             self.ports.iter().map(|port| format!("{}/{}", port.device, port.port)).collect();
-        format!("{} ({}): {blindness}; {}", self.name, ports.join(", "), Blindness::ADVICE)
+        Some(format!("{} ({}): {what}; {}", self.name, ports.join(", "), Blindness::ADVICE))
     }
 
     fn log(&self) {
-        if let Some(blindness) = self.visibility.blindness() {
-            tracing::warn!(device = self.name, "{}", self.complaint(&blindness));
+        if let Some(complaint) = self.complaint() {
+            tracing::warn!(device = self.name, "{complaint}");
         } else {
             tracing::info!(device = self.name, "the hooks see RDMA traffic again");
         }

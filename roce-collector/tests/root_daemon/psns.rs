@@ -169,6 +169,72 @@ fn root_a_retry_ladder_shows_while_nobody_answers() {
     assert_eq!(retries.map(|retries| retries.tries), Some(tries), "{live:#?}");
 }
 
+/// Flows that leave the table, and the same flows again: no counter of the port or of the hosts goes back.
+#[test]
+fn root_counters_never_go_back_when_records_are_taken_out() {
+    let (lab, capture) = (Lab::new(), lab_capture("loss1-write-v4.vb"));
+    let daemon = lab.start(&["--direction", "ingress", "--flow-idle", "2s"]);
+    let of_file = read(&capture);
+    let lost = sums(&of_file).lost;
+    let packets: u64 = of_file.iter().map(|flow| flow.packets).sum();
+    let is_lasting = |name: &str| {
+        let of_one_qp = name.starts_with("roce_qp_");
+        !of_one_qp && name.split('{').next().is_some_and(|family| family.ends_with("_total"))
+    };
+    let mut before = BTreeMap::new();
+    for round in 1..=2 {
+        replay(&lab, &capture);
+        wait_for(&daemon, (round * packets) as f64).unwrap();
+        let start = Instant::now();
+        loop {
+            let now = metrics(&daemon).unwrap();
+            for (name, value) in before.iter().filter(|(name, _): &(&String, _)| is_lasting(name)) {
+                assert!(now.get(name) >= Some(value), "{name} was {value}, is {:?}", now.get(name));
+            }
+            let is_empty = sum(&now, "roce_flows{", "") < 0.5;
+            before = now;
+            if is_empty {
+                break;
+            }
+            assert!(start.elapsed() < PATIENCE, "{}", daemon.output());
+            thread::sleep(Duration::from_millis(200));
+        }
+        is(sum(&before, "roce_lost_packets_total", ""), round * lost);
+        is(sum(&before, "roce_peer_lost_packets_total", ""), round * lost);
+        is(sum(&before, "roce_collector_sequence_states", "used"), 0);
+    }
+}
+
+/// Gaps in more flows than the kernel can look at: the others have no figures, rather than 0, and are counted.
+#[test]
+fn root_flows_without_room_for_their_psns_have_no_figures() {
+    const FLOWS: u16 = 20;
+    // A sixth of the flows that the tables are made for.
+    const ROOM: u16 = 10;
+    let lab = Lab::new();
+    let daemon = lab.start(&["--direction", "ingress", "--max-flows", "64"]);
+    let frames = (0..FLOWS).flat_map(|number| {
+        let connection = Connection::ipv4(number);
+        let write = |psn| connection.forward(Opcode::RC_RDMA_WRITE_MIDDLE).psn(psn).payload_len(64);
+        [10, 11, 13].map(|psn| write(psn).build())
+    });
+    let frames: Vec<_> = frames.collect();
+    lab.replay(&frames);
+    wait_for(&daemon, frames.len() as f64).unwrap();
+    let metrics = metrics(&daemon).unwrap();
+    let (looked_at, refused) = (u64::from(ROOM), u64::from(FLOWS - ROOM));
+    is(sum(&metrics, "roce_sequence_untracked_records", ""), refused);
+    is(sum(&metrics, "roce_open_packets", ""), looked_at);
+    is(sum(&metrics, "roce_collector_sequence_states", "used"), looked_at);
+    is(sum(&metrics, "roce_collector_sequence_states", "free"), 0);
+    let series = |name: &str| metrics.keys().filter(|key| key.starts_with(name)).count();
+    assert_eq!(series("roce_qp_lost_packets_total"), usize::from(ROOM));
+    assert_eq!(series("roce_qp_packets_total"), usize::from(FLOWS));
+    let flows = flows(&daemon).unwrap().flows;
+    let with_figures = flows.iter().filter(|flow| flow.sequence().is_some()).count();
+    assert_eq!((flows.len(), with_figures), (usize::from(FLOWS), usize::from(ROOM)));
+}
+
 /// Runs the calling thread on `cpu` from now on.
 fn move_to(cpu: usize) {
     // SAFETY: all bits zero is the empty set, and `CPU_SET` checks nothing but stays inside for CPUs that

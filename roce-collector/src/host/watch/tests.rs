@@ -94,6 +94,24 @@ fn the_ratio_compares_the_attached_directions() {
 }
 
 #[test]
+fn a_hook_that_sees_next_to_nothing_is_blind_until_it_sees_more() {
+    let packets = "hw_counters/rcvd_pkts";
+    let root = device(&[(packets, 0)]);
+    let mut watch = eth0(root.path());
+    let mut look = |counted, seen| {
+        set(&root, &[(packets, counted)]);
+        watch.look(&[[Some(seen), None]])
+    };
+    look(0, 0);
+    assert_eq!(look(100_000, 1).is_blind, [false], "one look may be chance");
+    let report = look(200_000, 2);
+    assert_eq!(report.is_blind, [true]);
+    assert!(report.blind[0].contains("less than one in a hundred"), "{:?}", report.blind);
+    let report = look(300_000, 90_000);
+    assert_eq!((report.is_blind, report.blind.len()), (vec![false], 0));
+}
+
+#[test]
 fn few_packets_and_counters_that_were_reset_say_nothing() {
     let packets = "counters/port_rcv_packets";
     let root = device(&[(packets, 1000)]);
