@@ -15,6 +15,7 @@ use roce_testkit::packet::{Opcode, Packet};
 use roce_testkit::scenario::{self, ManyFlows};
 use std::collections::BTreeMap;
 use std::fmt::Debug;
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::{fs, thread};
@@ -226,6 +227,48 @@ fn root_damaged_frames_count_as_in_user_space() {
         frames.push(frame);
     }
     check_counters("damaged frames", &frames);
+}
+
+/// A connection manager REQ from `from` for its QP `qp` (IBTA 12.6.5).
+fn connect_request(from: IpAddr, to: IpAddr, qp: u32) -> Vec<u8> {
+    let mut mad = vec![0; 256];
+    (mad[1], mad[17]) = (0x07, 0x10);
+    mad[24 + 32..24 + 36].copy_from_slice(&(qp << 8).to_be_bytes());
+    Packet::new(Opcode::UD_SEND_ONLY).ip(from, to).dest_qp(1).payload(mad).build()
+}
+
+#[test]
+fn root_a_qp_that_is_opened_again_has_lost_nothing() {
+    const QP: u32 = 0x77;
+    for v6 in [false, true] {
+        let [a, b]: [IpAddr; 2] = if v6 {
+            ["fd00::1".parse().unwrap(), "fd00::2".parse().unwrap()]
+        } else {
+            [[10, 0, 0, 1].into(), [10, 0, 0, 2].into()]
+        };
+        let write = |psn| {
+            Packet::new(Opcode::RC_RDMA_WRITE_ONLY)
+                .ip(a, b)
+                .dest_qp(QP)
+                .psn(psn)
+                .payload_len(64)
+                .build()
+        };
+        // The second connection starts where the first would have a gap of 500.
+        let mut frames: Vec<_> = (1000..1010).chain([1012, 1013]).map(write).collect();
+        frames.push(connect_request(b, a, QP));
+        frames.extend((1510..1520).map(write));
+        check("a QP that is opened again", &frames);
+
+        let datapath = load(4096, Program::Xdp);
+        for frame in &frames {
+            datapath.run(Program::Xdp, frame, 1).expect("the frame runs");
+        }
+        let records = kernel_records(&datapath);
+        let open: u64 =
+            records.values().filter_map(|totals| totals.sequence).map(|figures| figures.open).sum();
+        assert_eq!(open, 2, "only the gap of the first connection: {records:?}");
+    }
 }
 
 #[test]

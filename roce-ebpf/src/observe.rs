@@ -9,14 +9,16 @@
 
 use crate::frame::{GatheredFrame, LinearFrame};
 use crate::maps::DEFERRED;
-use crate::sequence::{roce_take_turn, roce_tell_peers};
+use crate::sequence::{roce_restart_opened, roce_take_turn, roce_tell_peers};
 use crate::store::{self, Counted};
 use crate::tap::{Direction, Tap};
 use aya_ebpf::bindings::{__sk_buff, xdp_md};
 use aya_ebpf::helpers::generated::bpf_jiffies64;
 use aya_ebpf::programs::{TcContext, XdpContext};
 use roce_common::flow::{FlowKey, NarrowKey, Observation, WideKey};
-use roce_common::wire::{PacketRead, ParseReason, Parsed, RocePacket, parse_ethernet, parse_usual};
+use roce_common::wire::{
+    PacketRead, ParseReason, Parsed, RocePacket, opened_qp, parse_ethernet, parse_usual,
+};
 
 /// A packet that the program itself does not finish.
 ///
@@ -25,9 +27,11 @@ use roce_common::wire::{PacketRead, ParseReason, Parsed, RocePacket, parse_ether
 /// comes out of a map is unknown to it, so it follows the rest once.
 #[derive(Clone, Copy)]
 pub(crate) struct Deferred {
-    packet: RocePacket,
+    pub(crate) packet: RocePacket,
     /// Its key, at tap 0 until it is counted.
     pub(crate) key: WideKey,
+    /// QP of its sender that it opens, or 0.
+    pub(crate) opened_qp: u32,
 }
 
 /// What is left to do with a frame.
@@ -41,6 +45,8 @@ enum Todo {
     CountRecord,
     /// It is the PSN engine's turn.
     Turn,
+    /// It opens a QP.
+    Restart,
     /// Put it in the fallback: the table is full.
     SpillFull,
     /// Put it in the fallback: its slot is held for too long.
@@ -64,7 +70,11 @@ impl Todo {
 pub(crate) fn observe_xdp(context: &XdpContext, can_gather: bool) {
     let todo = usual_xdp(context.ctx);
     if todo != Todo::Nothing as u32 {
-        let todo = roce_defer_xdp(context.ctx, todo, can_gather as u32);
+        let todo = if can_gather {
+            roce_defer_frags(context.ctx, todo)
+        } else {
+            roce_defer_linear(context.ctx, todo)
+        };
         finish(todo, xdp_interface(context.ctx), Direction::Ingress);
     }
 }
@@ -107,46 +117,39 @@ fn usual<R: PacketRead>(frame: &R, interface: impl FnOnce() -> u32, direction: u
     Todo::after(store::count_usual(&key.at_tap(tap.id), &observation(&packet)))
 }
 
-/// Parses any frame and puts its packet down; what is left to do.
+/// Parses a frame in one buffer and puts its packet down; what is left to do.
 #[unsafe(no_mangle)]
 #[inline(never)]
-extern "C" fn roce_defer_xdp(context: *mut xdp_md, todo: u32, can_gather: u32) -> u32 {
+extern "C" fn roce_defer_linear(context: *mut xdp_md, todo: u32) -> u32 {
     let interface = xdp_interface(context);
-    let direction = Direction::Ingress as u32;
-    let context = XdpContext::new(context);
-    let outcome = parse_and_defer(&LinearFrame::of_xdp(&context));
-    if outcome.is_incomplete
-        && can_gather != 0
-        && let Some(frame) = GatheredFrame::from_xdp(&context)
-    {
-        return settle(parse_and_defer(&frame), todo, interface, direction);
-    }
-    settle(outcome, todo, interface, direction)
+    let found = parse_and_defer(&LinearFrame::of_xdp(&XdpContext::new(context)));
+    settle(found, todo, interface, Direction::Ingress as u32)
 }
 
-/// Parses any frame and puts its packet down; what is left to do.
+/// The same of a frame that may be in several buffers. It is gathered without a look at its first one:
+/// a second parser would be as much for the verifier again.
+#[unsafe(no_mangle)]
+#[inline(never)]
+extern "C" fn roce_defer_frags(context: *mut xdp_md, todo: u32) -> u32 {
+    let interface = xdp_interface(context);
+    let Some(frame) = GatheredFrame::from_xdp(&XdpContext::new(context)) else {
+        return Todo::Nothing as u32;
+    };
+    settle(parse_and_defer(&frame), todo, interface, Direction::Ingress as u32)
+}
+
+/// The same for TC, where often only the Ethernet header is in the linear part.
 #[unsafe(no_mangle)]
 #[inline(never)]
 extern "C" fn roce_defer_tc(skb: *mut __sk_buff, todo: u32, direction: u32) -> u32 {
     let interface = tc_interface(skb);
-    let context = TcContext::new(skb);
-    let outcome = parse_and_defer(&LinearFrame::of_tc(&context));
-    if outcome.is_incomplete
-        && let Some(frame) = GatheredFrame::from_tc(&context)
-    {
-        return settle(parse_and_defer(&frame), todo, interface, direction);
-    }
-    settle(outcome, todo, interface, direction)
+    let Some(frame) = GatheredFrame::from_tc(&TcContext::new(skb)) else {
+        return Todo::Nothing as u32;
+    };
+    settle(parse_and_defer(&frame), todo, interface, direction)
 }
 
 /// What a second look at a frame found.
-#[derive(Clone, Copy)]
-struct Outcome {
-    found: Found,
-    /// More bytes of the frame would tell more.
-    is_incomplete: bool,
-}
-
 #[derive(Clone, Copy)]
 enum Found {
     NotRoce,
@@ -155,16 +158,12 @@ enum Found {
 }
 
 #[inline(always)]
-fn parse_and_defer<R: PacketRead>(frame: &R) -> Outcome {
+fn parse_and_defer<R: PacketRead>(frame: &R) -> Found {
     match parse_ethernet(frame) {
-        Parsed::NotRoce => Outcome { found: Found::NotRoce, is_incomplete: false },
-        Parsed::Malformed(reason) => {
-            Outcome { found: Found::Malformed(reason), is_incomplete: reason.is_truncation() }
-        }
-        Parsed::Roce(packet) => {
-            let found = if defer(frame, &packet) { Found::Deferred } else { Found::NotRoce };
-            Outcome { found, is_incomplete: packet.lacks_headers() }
-        }
+        Parsed::NotRoce => Found::NotRoce,
+        Parsed::Malformed(reason) => Found::Malformed(reason),
+        Parsed::Roce(packet) if defer(frame, &packet) => Found::Deferred,
+        Parsed::Roce(_) => Found::NotRoce,
     }
 }
 
@@ -176,12 +175,13 @@ fn defer<R: PacketRead>(frame: &R, packet: &RocePacket) -> bool {
     let place = unsafe { &mut *place };
     place.packet = *packet;
     place.key = key;
+    place.opened_qp = opened_qp(frame, packet);
     true
 }
 
 #[inline(always)]
-fn settle(outcome: Outcome, todo: u32, interface: u32, direction: u32) -> u32 {
-    match outcome.found {
+fn settle(found: Found, todo: u32, interface: u32, direction: u32) -> u32 {
+    match found {
         Found::NotRoce => Todo::Nothing as u32,
         Found::Deferred => todo,
         Found::Malformed(reason) => {
@@ -204,6 +204,9 @@ fn finish(mut todo: u32, interface: u32, direction: Direction) {
             roce_tell_peers(tell);
         }
     }
+    if todo == Todo::Restart as u32 {
+        roce_restart_opened();
+    }
     if todo == Todo::SpillFull as u32 || todo == Todo::SpillBusy as u32 {
         roce_spill_deferred(todo, interface, direction as u32);
     }
@@ -213,7 +216,10 @@ fn finish(mut todo: u32, interface: u32, direction: Direction) {
 #[unsafe(no_mangle)]
 #[inline(never)]
 extern "C" fn roce_count_deferred(todo: u32, interface: u32, direction: u32) -> u32 {
-    let Some(Deferred { packet, key }) = deferred() else { return Todo::Nothing as u32 };
+    let Some(Deferred { packet, key, opened_qp }) = deferred() else {
+        return Todo::Nothing as u32;
+    };
+    let opens = *opened_qp != 0;
     let Some(tap) = Tap::of(interface, direction) else { return Todo::Nothing as u32 };
     // Where it lies: a copy would take a tenth of the stack.
     key.move_to_tap(tap.id);
@@ -225,14 +231,16 @@ extern "C" fn roce_count_deferred(todo: u32, interface: u32, direction: u32) -> 
         Some(narrow) => store::count_narrow(&narrow, &seen),
         None => store::count_wide(key, &seen),
     };
-    Todo::after(counted) as u32
+    let todo = Todo::after(counted);
+    let is_done = todo == Todo::Nothing;
+    if is_done && opens { Todo::Restart as u32 } else { todo as u32 }
 }
 
 /// Counts the deferred packet in the fallback. Always 0.
 #[unsafe(no_mangle)]
 #[inline(never)]
 extern "C" fn roce_spill_deferred(todo: u32, interface: u32, direction: u32) -> u32 {
-    let Some(Deferred { packet, key }) = deferred() else { return 0 };
+    let Some(Deferred { packet, key, .. }) = deferred() else { return 0 };
     let Some(tap) = Tap::of(interface, direction) else { return 0 };
     store::spill(*key, packet, tap, todo == Todo::SpillFull as u32);
     0

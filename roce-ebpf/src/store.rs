@@ -74,7 +74,7 @@ pub(crate) fn count_wide(key: &WideKey, seen: &Observation) -> Counted {
 /// Not mangled, which makes it a global function: the verifier checks its loop once, for any key.
 #[unsafe(no_mangle)]
 #[inline(never)]
-extern "C" fn roce_find_narrow(source: u32, destination: u32, tagged_qp: u32) -> u32 {
+pub(crate) extern "C" fn roce_find_narrow(source: u32, destination: u32, tagged_qp: u32) -> u32 {
     let key = NarrowKey { source, destination, tagged_qp };
     NARROW.find(&key, narrow_home(&key))
 }
@@ -82,7 +82,7 @@ extern "C" fn roce_find_narrow(source: u32, destination: u32, tagged_qp: u32) ->
 /// Index of the slot for the key of the deferred packet, or [`NOWHERE`].
 #[unsafe(no_mangle)]
 #[inline(never)]
-extern "C" fn roce_find_wide() -> u32 {
+pub(crate) extern "C" fn roce_find_wide() -> u32 {
     let Some(Deferred { key, .. }) = deferred() else { return NOWHERE };
     WIDE.find(key, slot_index(hash_wide(key, HASH_SEED.load()), WIDE_LEN.load()))
 }

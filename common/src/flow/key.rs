@@ -195,6 +195,26 @@ impl RecordTag {
         kind as u8
     }
 
+    /// Kinds of records that belong to a connection.
+    pub const CONNECTED: [u8; 6] = [
+        RecordKind::Rc as u8,
+        RecordKind::RcResponse as u8,
+        RecordKind::RcAcknowledge as u8,
+        RecordKind::Xrc as u8,
+        RecordKind::XrcResponse as u8,
+        RecordKind::XrcAcknowledge as u8,
+    ];
+
+    /// The byte of the tag of kind number `kind` of [`Self::CONNECTED`] at a tap.
+    #[inline(always)]
+    pub fn connected(kind: u32, tap: u32) -> u32 {
+        let kind = match Self::CONNECTED.get(kind as usize) {
+            Some(kind) => *kind as u32,
+            None => RecordKind::Other as u32,
+        };
+        tap << 4 | kind
+    }
+
     /// The tag in `tagged_qp`, if that is the word of a taken slot.
     pub const fn from_tagged_qp(tagged_qp: u32) -> Option<Self> {
         match (tagged_qp >> 24) as u8 {

@@ -11,6 +11,7 @@
 mod aeth;
 mod atomic;
 mod bth;
+mod cm;
 mod deth;
 mod ethernet;
 mod extended;
@@ -37,6 +38,7 @@ mod xrceth;
 pub use aeth::{Aeth, Nak, RNR_TIMER_MICROSECONDS, Syndrome};
 pub use atomic::{AtomicAckEth, AtomicEth};
 pub use bth::Bth;
+pub use cm::opened_qp;
 pub use deth::Deth;
 pub use ethernet::EtherType;
 pub use extended::ExtendedHeaders;

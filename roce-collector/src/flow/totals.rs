@@ -104,10 +104,12 @@ impl RecordTotals {
         self.wire_bytes += new_bytes;
         self.payload_bytes += new_bytes.saturating_sub(u64::from(new_header_bytes));
         self.source_port = Some(source_port);
-        self.highest_psn = highest_psn;
-        self.advance_cold(&before.cold, &cold, highest_psn.is_some());
+        // None after a restart, until the next packet.
+        self.highest_psn = highest_psn.or(self.highest_psn);
+        self.advance_cold(&before.cold, &cold);
     }
 
+<<<<<<< HEAD
     /// One rewind that a NAK asked for is no ladder.
     fn note_ladder(&mut self, ladder: Option<RetryLadder>) {
         let is_long = |ladder: &RetryLadder| ladder.tries > 1 || ladder.longest_silence_us > 0;
@@ -119,6 +121,9 @@ impl RecordTotals {
     }
 
     fn advance_cold(&mut self, before: &FlowCold, now: &FlowCold, has_psn: bool) {
+=======
+    fn advance_cold(&mut self, before: &FlowCold, now: &FlowCold) {
+>>>>>>> 3f3c33d (roce-ebpf: a QP that the connection manager opens starts anew; one parser for frames in several buffers)
         // Named one by one, so that no counter is forgotten here when a record gets a new one.
         let FlowCold {
             header_bytes: _,
@@ -160,9 +165,7 @@ impl RecordTotals {
         ] {
             *total += u64::from(new.wrapping_sub(old));
         }
-        if has_psn && self.first_psn.is_none() {
-            self.first_psn = Some(now.first_psn());
-        }
+        self.first_psn = self.first_psn.or(Some(now.first_psn()));
         if self.naks[usize::from(NAK_RNR)] != 0 {
             self.rnr_timer_code = Some(now.rnr_timer_code());
         }

@@ -13,7 +13,7 @@ use roce_collector::capture::{CaptureReader, Frame, LinkType, TapLoss, Timestamp
 use roce_collector::flow::{RecordSnapshot, RecordTotals, SequenceReport};
 use roce_collector::read::Engine;
 use roce_common::event::EventKind;
-use roce_common::flow::{FlowKey, WideKey};
+use roce_common::flow::{FlowKey, RecordTag, WideKey};
 use roce_common::marking::MarkingPolicy;
 use roce_common::psn::Psn;
 use roce_testkit::netns::{Namespace, VethConfig, VethPair};
@@ -194,7 +194,7 @@ fn take<K: FlowKey + Into<WideKey>>(table: &FlowTable<K>, spaces: &mut Spaces) {
         table.settle(index);
         let RecordState { slot, cold, sequence } = table.evict(index, &slot).expect("it is quiet");
         let mut now = RecordSnapshot::of(&slot, &cold, &POLICY);
-        if slot.key.tag().is_some_and(|tag| tag.has_psn_order()) {
+        if slot.key.tag().is_some_and(RecordTag::has_psn_order) {
             now = now.with_sequence(sequence.map(|state| state.totals).unwrap_or_default());
         }
         let mut totals = RecordTotals::default();

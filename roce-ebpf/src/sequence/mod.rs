@@ -14,11 +14,13 @@ mod links;
 mod own;
 mod peers;
 mod records;
+mod restart;
 mod turn;
 
 use crate::store::release;
 pub(crate) use peers::roce_tell_peers;
 use records::lock_of;
+pub(crate) use restart::roce_restart_opened;
 use roce_common::flow::Observation;
 use roce_common::sequence::{SequenceKind, SequenceWord};
 pub(crate) use turn::Turn;

@@ -99,7 +99,7 @@ impl Turn {
     #[inline(always)]
     pub(super) fn idle_us(&self) -> u32 {
         let jiffies = self.jiffies.wrapping_sub(self.jiffies_before) as u32;
-        let whole = if jiffies > 1 { jiffies - 1 } else { 0 };
+        let whole = jiffies.saturating_sub(1);
         whole * crate::settings::JIFFY_US.load()
     }
 }
