@@ -109,7 +109,6 @@ impl RecordTotals {
         self.advance_cold(&before.cold, &cold);
     }
 
-<<<<<<< HEAD
     /// One rewind that a NAK asked for is no ladder.
     fn note_ladder(&mut self, ladder: Option<RetryLadder>) {
         let is_long = |ladder: &RetryLadder| ladder.tries > 1 || ladder.longest_silence_us > 0;
@@ -120,10 +119,7 @@ impl RecordTotals {
         }
     }
 
-    fn advance_cold(&mut self, before: &FlowCold, now: &FlowCold, has_psn: bool) {
-=======
     fn advance_cold(&mut self, before: &FlowCold, now: &FlowCold) {
->>>>>>> 3f3c33d (roce-ebpf: a QP that the connection manager opens starts anew; one parser for frames in several buffers)
         // Named one by one, so that no counter is forgotten here when a record gets a new one.
         let FlowCold {
             header_bytes: _,
