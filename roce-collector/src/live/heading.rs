@@ -97,7 +97,8 @@ pub(super) fn ladders(view: &View) -> Vec<String> {
         .flows
         .iter()
         .filter_map(|FlowView { report, .. }| {
-            Some((report, report.retries.filter(|retries| !retries.answered)?))
+            let retries = report.retries.filter(|retries| !retries.answered);
+            Some((report, retries.filter(|retries| retries.tries > 1)?))
         })
         .collect();
     ladders.sort_by_key(|(_, retries)| Reverse(retries.tries));

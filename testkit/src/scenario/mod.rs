@@ -22,7 +22,7 @@ pub use marking::{congestion, wrong_marking};
 pub use operations::{atomics, placement, reads, sends};
 pub use recovery::{LossAt, go_back_n, receiver_not_ready};
 pub use script::{Frame, Scenario};
-pub use sets::{all, demo};
+pub use sets::{all, demo, demo_from};
 pub use streams::{write_both_ways, write_stream};
 pub use truth::{Ecns, FlowKey, FlowTruth, Naks, PsnTruth, Truth};
 

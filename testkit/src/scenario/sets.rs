@@ -10,13 +10,21 @@ use crate::packet::VlanTag;
 
 /// What the demo plays, each on connections of its own; `scale` 1 is about 700 frames.
 pub fn demo(scale: u32) -> Vec<Scenario> {
+    demo_from(scale, 0)
+}
+
+/// The same with this PSN as the first of every connection, for traffic that goes on: frames that are
+/// played again would be retransmissions.
+pub fn demo_from(scale: u32, first_psn: u32) -> Vec<Scenario> {
+    let ipv4 = |number| Connection { first_psn, ..Connection::ipv4(number) };
+    let ipv6 = |number| Connection { first_psn, ..Connection::ipv6(number) };
     vec![
-        write_stream(&Connection::ipv4(1), 20 * scale, 8),
-        go_back_n(&Connection::ipv4(2), 3 * scale, LossAt::BeforeTap),
-        congestion(&Connection::ipv4(3), 16 * scale),
-        wrong_marking(&Connection::ipv4(4), 12 * scale),
-        renamed("RoCE over IPv6: WRITE", write_stream(&Connection::ipv6(5), 10 * scale, 8)),
-        renamed("RoCE over IPv6: READ", reads(&Connection::ipv6(6), 4 * scale, 6)),
+        write_stream(&ipv4(1), 20 * scale, 8),
+        go_back_n(&ipv4(2), 3 * scale, LossAt::BeforeTap),
+        congestion(&ipv4(3), 16 * scale),
+        wrong_marking(&ipv4(4), 12 * scale),
+        renamed("RoCE over IPv6: WRITE", write_stream(&ipv6(5), 10 * scale, 8)),
+        renamed("RoCE over IPv6: READ", reads(&ipv6(6), 4 * scale, 6)),
     ]
 }
 

@@ -8,12 +8,14 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
-use roce_testkit::scenario::{Scenario, demo};
+use roce_testkit::scenario::{Scenario, demo_from};
 
 use super::{Lab, interrupt};
 
 /// About 2,100 frames a round.
 const SCALE: u32 = 3;
+/// PSNs from the start of a round to that of the next: so many that it is a new sequence, and no gap.
+const PSNS_OF_ROUND: u32 = 1 << 17;
 /// Frames a second.
 const RATE: u32 = 1_000;
 /// Time to read the introduction before the screen is taken.
@@ -23,12 +25,16 @@ const PATIENCE: Duration = Duration::from_secs(2);
 const POLL: Duration = Duration::from_millis(100);
 
 pub(super) fn run(lab: &Lab<'_>, live: &Path, duration: Option<Duration>) -> Result<()> {
-    let traffic = Scenario::together("demo", demo(SCALE));
     let stop = AtomicBool::new(false);
     let go_on = || !stop.load(Ordering::Relaxed);
     thread::scope(|scope| {
         let player = scope.spawn(|| -> Result<()> {
-            while go_on() && !interrupt::is_interrupted() {
+            for round in 0.. {
+                if !go_on() || interrupt::is_interrupted() {
+                    break;
+                }
+                let first_psn = u32::wrapping_mul(round, PSNS_OF_ROUND) & 0x00ff_ffff;
+                let traffic = Scenario::together("demo", demo_from(SCALE, first_psn));
                 lab.stage.play(&traffic.frames, RATE, go_on)?;
             }
             Ok(())
