@@ -144,12 +144,13 @@ impl<K: FlowKey + 'static> Table<K> {
         let Some(word) = take(lock) else { return Counted::SlotBusy };
         // SAFETY: the lock is held, so nobody else writes to the slot or its cold part.
         let slot = unsafe { &mut *slot };
-        if !slot.key.is_same(key) || !sequence::is_usual(word, seen, slot.packets) {
+        let next = sequence::usual(word, seen, slot.packets);
+        if !next.is_known() || !slot.key.is_same(key) {
             release(lock, word);
             return Counted::Unusual;
         }
         account(slot, seen, marking(), ColdOf { cold: self.cold, index });
-        release(lock, word.after(seen.psn, 1, seen.kind));
+        release(lock, next);
         Counted::Done
     }
 
@@ -172,8 +173,9 @@ impl<K: FlowKey + 'static> Table<K> {
         }
         let (packets_before, jiffies_before) = (slot.packets, slot.jiffies());
         account(slot, seen, marking(), ColdOf { cold: self.cold, index });
-        if sequence::is_usual(word, seen, packets_before) {
-            release(lock, word.after(seen.psn, 1, seen.kind));
+        let next = sequence::usual(word, seen, packets_before);
+        if next.is_known() {
+            release(lock, next);
             return Counted::Done;
         }
         if Turn::put(K::place(index), word, seen, packets_before, jiffies_before) {

@@ -4,7 +4,7 @@ use super::cold::add;
 use super::{FlowCold, FlowKey, FlowSlot, Run, RunClass};
 use crate::marking::MarkingPolicy;
 use crate::psn::Psn;
-use crate::sequence::SequenceKind;
+use crate::sequence::{SequenceKind, SequenceTraits};
 use crate::tap::{NAK_RNR, NO_NAK, nak_index};
 use crate::wire::{Extended, RocePacket};
 
@@ -22,7 +22,7 @@ pub struct Observation {
     /// PSN.
     pub psn: Psn,
     /// What the packet is to its PSN space.
-    pub kind: SequenceKind,
+    pub traits: SequenceTraits,
     /// Whether AckReq is set.
     pub asks_for_answer: bool,
     /// Payload bytes; 0 of a first fragment, which does not tell.
@@ -57,7 +57,7 @@ impl Observation {
             wire_bytes: packet.wire_bytes,
             excess_overhead: RunClass::excess_overhead(packet),
             psn: packet.bth.psn(),
-            kind: SequenceKind::of_opcode(packet.bth.opcode()),
+            traits: SequenceTraits::of_opcode(packet.bth.opcode()),
             asks_for_answer: packet.bth.ack_req(),
             extended: packet.extended,
             vlan: packet.vlans.outer_word(),
@@ -70,6 +70,12 @@ impl Observation {
             },
             jiffies,
         }
+    }
+
+    /// What the packet is to its PSN space, in full.
+    #[inline(always)]
+    pub fn kind(&self) -> SequenceKind {
+        SequenceKind::of_opcode(self.class.opcode())
     }
 
     /// Whether it is a NAK or an RNR NAK.

@@ -120,15 +120,9 @@ impl Sequence<'_> {
         self.state.acks.count_rewound(packet.kind, 1);
     }
 
-    /// See [`Self::join`].
+    /// A packet in a row with others of which nobody can tell yet what they are.
     #[inline(always)]
-    pub(super) fn join_here(
-        &mut self,
-        packet: &SequencePacket,
-        missing: u32,
-        span: u32,
-        is_echo: bool,
-    ) {
+    fn join(&mut self, packet: &SequencePacket, missing: u32, span: u32, is_echo: bool) {
         let window = &mut self.state.window;
         window.burst.end = packet.psn.plus(span).get();
         if missing != 0 {
@@ -171,15 +165,9 @@ impl Sequence<'_> {
         }
     }
 
-    /// See [`Self::begin`].
+    /// A packet that neither a rewind nor a burst goes on with.
     #[inline(always)]
-    pub(super) fn begin_here(
-        &mut self,
-        packet: &SequencePacket,
-        missing: u32,
-        span: u32,
-        is_echo: bool,
-    ) {
+    fn begin(&mut self, packet: &SequencePacket, missing: u32, span: u32, is_echo: bool) {
         let nak = self.state.window.nak;
         let from = Psn::new(nak).distance_from(packet.psn);
         let is_asked = nak & VALID != 0 && from >= 0 && from.unsigned_abs() < span;
@@ -248,9 +236,9 @@ impl Sequence<'_> {
         self.state.window.cursor = 0;
     }
 
-    /// See [`Self::close_burst`].
+    /// The burst was late by itself; but what was asked for may have been sent again alone.
     #[inline(always)]
-    pub(super) fn close_burst_here(&mut self) {
+    pub(super) fn close_burst(&mut self) {
         let burst = self.state.window.burst;
         if !burst.is_some() {
             return;

@@ -49,7 +49,7 @@ pub use acks::AckState;
 pub use histogram::{DISTANCE_BUCKETS, Histograms, RTT_BUCKETS};
 pub use ladder::{RetryLadder, RewindCause, RewindEpisode};
 pub use observe::Sequence;
-pub use packet::{PacketClass, SequenceKind, SequencePacket, read_span};
+pub use packet::{PacketClass, SequenceKind, SequencePacket, SequenceTraits, read_span};
 pub use state::SequenceState;
 pub use totals::SequenceTotals;
 pub use window::Window;

@@ -86,8 +86,62 @@ impl PacketClass {
     }
 }
 
+/// What the usual packet needs to know of its [`SequenceKind`], as bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SequenceTraits(u8);
+
+impl SequenceTraits {
+    const HAS_ORDER: u8 = 1 << 0;
+    const OPENS_RESPONSE: u8 = 1 << 1;
+    const IS_READ: u8 = 1 << 2;
+    const IS_UNTRACKED: u8 = 1 << 3;
+
+    /// Traits of packets with this opcode.
+    #[inline(always)]
+    pub fn of_opcode(opcode: Opcode) -> Self {
+        match TRAITS.get(opcode.0 as usize) {
+            Some(traits) => *traits,
+            None => Self(Self::IS_UNTRACKED),
+        }
+    }
+
+    const fn of_kind(kind: SequenceKind) -> Self {
+        let order = if kind.has_order() { Self::HAS_ORDER } else { 0 };
+        let opens = if kind.opens_response() { Self::OPENS_RESPONSE } else { 0 };
+        let read = if matches!(kind, SequenceKind::Read) { Self::IS_READ } else { 0 };
+        let untracked =
+            if matches!(kind, SequenceKind::Untracked) { Self::IS_UNTRACKED } else { 0 };
+        Self(order | opens | read | untracked)
+    }
+
+    /// [`SequenceKind::has_order`].
+    #[inline(always)]
+    pub const fn has_order(self) -> bool {
+        self.0 & Self::HAS_ORDER != 0
+    }
+
+    /// Whether it is a READ request.
+    #[inline(always)]
+    pub const fn is_read(self) -> bool {
+        self.0 & Self::IS_READ != 0
+    }
+
+    /// Whether its PSN says nothing at all.
+    #[inline(always)]
+    pub const fn is_untracked(self) -> bool {
+        self.0 & Self::IS_UNTRACKED != 0
+    }
+
+    /// 1 when a READ response with the next PSN must follow, else 0.
+    #[inline(always)]
+    pub(super) const fn opens_response(self) -> u32 {
+        (self.0 & Self::OPENS_RESPONSE) as u32 / Self::OPENS_RESPONSE as u32
+    }
+}
+
 /// A table keeps the kernel path free of branches.
 static KINDS: [SequenceKind; 256] = kinds_table();
+static TRAITS: [SequenceTraits; 256] = traits_table();
 
 impl SequenceKind {
     /// What packets with this opcode are.
@@ -157,6 +211,17 @@ impl SequenceKind {
     pub(super) const fn is_unreliable(self) -> bool {
         matches!(self, Self::UnreliableStart | Self::UnreliableMore)
     }
+}
+
+#[expect(clippy::indexing_slicing, reason = "evaluated at compile time")]
+const fn traits_table() -> [SequenceTraits; 256] {
+    let mut table = [SequenceTraits(0); 256];
+    let mut opcode = 0;
+    while opcode < 256 {
+        table[opcode] = SequenceTraits::of_kind(SequenceKind::classify(Opcode(opcode as u8)));
+        opcode += 1;
+    }
+    table
 }
 
 #[expect(clippy::indexing_slicing, reason = "evaluated at compile time")]

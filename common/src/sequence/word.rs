@@ -1,6 +1,6 @@
 //! The word that every packet changes.
 
-use super::{MAX_OUTSTANDING, MAX_REWIND, SequenceKind};
+use super::{MAX_OUTSTANDING, MAX_REWIND, SequenceKind, SequenceTraits};
 use crate::psn::Psn;
 
 /// State that every packet changes.
@@ -101,6 +101,32 @@ impl SequenceWord {
         self.after(psn, span, kind).with_trouble(false)
     }
 
+    /// The word after a packet that is due and takes one PSN, or that has no order, of a record that
+    /// nobody watches; the default when the packet is not that usual.
+    #[must_use]
+    #[inline(always)]
+    pub const fn usual(self, psn: Psn, traits: SequenceTraits) -> Self {
+        const LOOKED_AT: u32 = Psn::MAX.get()
+            | SequenceWord::KNOWN
+            | SequenceWord::TROUBLED
+            | SequenceWord::UNCERTAIN
+            | SequenceWord::WATCHED
+            | SequenceWord::BLOCK;
+        const NOBODY_ASKS: u32 = SequenceWord::KNOWN | SequenceWord::WATCHED;
+        let known = Self::KNOWN | Self::block(psn);
+        if traits.has_order() {
+            if self.0 & LOOKED_AT != psn.get() | known {
+                return Self(0);
+            }
+            let open = traits.opens_response() * Self::OPEN;
+            return Self(psn.plus(1).get() | known | open);
+        }
+        if traits.is_untracked() || self.0 & NOBODY_ASKS == Self::KNOWN {
+            return self.seen(psn);
+        }
+        Self(0)
+    }
+
     /// Whether a packet is in order, and only the side state would have to age: what does not exist
     /// need not, and [`Self::started`] is the word after it.
     #[inline(always)]
@@ -169,5 +195,34 @@ impl SequenceWord {
     #[inline(always)]
     pub(super) const fn has(self, flag: u32) -> bool {
         self.0 & flag != 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::Opcode;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn the_usual_packet_is_one_that_is_due(
+            flags in 0_u32..256,
+            next in 0_u32..=0x00ff_ffff,
+            off in prop_oneof![Just(0_u32), 0_u32..4],
+            opcode: u8,
+        ) {
+            let word = SequenceWord(next | (flags << 24) & !SequenceWord::LOCKED);
+            let psn = Psn::new(next).plus(off);
+            let kind = SequenceKind::of_opcode(Opcode(opcode));
+            let usual = word.usual(psn, SequenceTraits::of_opcode(Opcode(opcode)));
+            let is_asked_for = !word.is_known() || word.is_watched();
+            let is_usual = word.is_due(psn, 1, kind)
+                && (!is_asked_for || kind == SequenceKind::Untracked);
+            prop_assert_eq!(usual.is_known(), is_usual);
+            if is_usual {
+                prop_assert_eq!(usual, word.after(psn, 1, kind));
+            }
+        }
     }
 }

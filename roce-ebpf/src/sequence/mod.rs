@@ -22,7 +22,7 @@ pub(crate) use peers::roce_tell_peers;
 use records::lock_of;
 pub(crate) use restart::roce_restart_opened;
 use roce_common::flow::Observation;
-use roce_common::sequence::{SequenceKind, SequenceWord};
+use roce_common::sequence::SequenceWord;
 pub(crate) use turn::Turn;
 
 /// What the records of the other direction are to be told.
@@ -48,16 +48,16 @@ pub(crate) struct Step {
     pub(crate) tell: u32,
 }
 
-/// Whether [`SequenceWord::after`] says all there is to say of a packet that takes one PSN.
+/// The word after a packet of which that is all there is to say; else the default.
 #[inline(always)]
-pub(crate) fn is_usual(word: SequenceWord, seen: &Observation, packets_before: u32) -> bool {
-    word.is_due(seen.psn, 1, seen.kind)
-        && (seen.kind != SequenceKind::Read || is_short_read(seen))
-        && !word.is_watched()
-        && !seen.is_nak()
-        && !(seen.asks_for_answer && is_sampled(packets_before))
-        // The first answer looks for its requests.
-        && (word.is_known() || seen.kind == SequenceKind::Untracked)
+pub(crate) fn usual(word: SequenceWord, seen: &Observation, packets_before: u32) -> SequenceWord {
+    const UNUSUAL: SequenceWord = SequenceWord(0);
+    let is_long_read = seen.traits.is_read() && !is_short_read(seen);
+    let is_timed = seen.asks_for_answer && is_sampled(packets_before);
+    if is_long_read || is_timed || seen.is_nak() {
+        return UNUSUAL;
+    }
+    word.usual(seen.psn, seen.traits)
 }
 
 /// Gives the packet of this turn, whose record is locked, to the PSN engine. What is to be told of it.

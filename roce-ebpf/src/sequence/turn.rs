@@ -52,7 +52,7 @@ impl Turn {
             packet: SequencePacket {
                 psn: seen.psn,
                 span: 1,
-                kind: seen.kind,
+                kind: seen.kind(),
                 payload: seen.payload,
                 time_us: now_us(),
                 idle: 0,
