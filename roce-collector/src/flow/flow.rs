@@ -6,7 +6,7 @@ use roce_common::flow::{FlowKey, PsnSpace, RecordTag, WideKey};
 use roce_common::tap::{NAK_COUNTERS, NAK_RNR};
 use roce_common::wire::Transport;
 
-use super::{FlowId, RecordTotals, RetriesReport, Spread};
+use super::{FlowId, RecordTotals, RetriesReport, SideTotals, Spread};
 use crate::capture::Timestamp;
 
 /// One record as [`Flow::join`] takes it.
@@ -123,23 +123,27 @@ impl<'a> Flow<'a> {
     /// Distributions of all records, as far as the records have them themselves.
     pub fn spread(&self) -> Spread {
         let mut sum = Spread::default();
-        for spread in self.records().filter_map(|(_, totals)| totals.spread.as_deref()) {
-            sum.add(spread);
+        for side in self.sides() {
+            sum.add(&side.spread);
         }
         sum
     }
 
     /// The retry ladder that its sender is on, else the longest that it was on, likewise.
     pub fn retries(&self) -> Option<RetriesReport> {
-        let ladders = |totals: &RecordTotals| Some((totals.longest_ladder?, totals.ladder));
-        let (longest, now) = self.records().find_map(|(_, totals)| ladders(totals))?;
+        let ladders = |side: &SideTotals| Some((side.longest_ladder?, side.ladder));
+        let (longest, now) = self.sides().find_map(ladders)?;
         let report = RetriesReport::of(&now.unwrap_or(longest));
         Some(RetriesReport { answered: now.is_none(), ..report })
     }
 
     /// Tries of the retry ladder that its sender is on.
     pub fn ladder(&self) -> Option<u32> {
-        self.records().find_map(|(_, totals)| totals.ladder).map(|ladder| ladder.tries)
+        self.sides().find_map(|side| side.ladder).map(|ladder| ladder.tries)
+    }
+
+    fn sides(&self) -> impl Iterator<Item = &'a SideTotals> {
+        self.records().filter_map(|(_, totals)| totals.side.as_deref())
     }
 
     /// QP of the sender, where its packets say it or a record of the other direction is known.

@@ -3,9 +3,7 @@
 use roce_common::flow::{FlowCold, FlowKey, FlowSlot};
 use roce_common::marking::MarkingPolicy;
 use roce_common::psn::Psn;
-use roce_common::sequence::{Histograms, RetryLadder, SequenceState, SequenceTotals};
-
-use super::Spread;
+use roce_common::sequence::SequenceTotals;
 
 /// The counters of a record at one moment, with its open run booked. They wrap.
 ///
@@ -21,8 +19,6 @@ pub struct RecordSnapshot {
     pub(super) cold: FlowCold,
     /// Where the PSN engine works on the records themselves.
     pub(super) sequence: Option<SequenceTotals>,
-    pub(super) spread: Histograms,
-    pub(super) ladder: Option<RetryLadder>,
 }
 
 impl RecordSnapshot {
@@ -37,8 +33,6 @@ impl RecordSnapshot {
             highest_psn: slot.highest_psn(),
             cold: closed,
             sequence: None,
-            spread: Histograms::default(),
-            ladder: None,
         }
     }
 
@@ -46,22 +40,6 @@ impl RecordSnapshot {
     #[must_use]
     pub fn with_sequence(self, totals: SequenceTotals) -> Self {
         Self { sequence: Some(totals), ..self }
-    }
-
-    /// With all that the PSN engine keeps beside the record.
-    #[must_use]
-    pub fn with_state(self, state: &SequenceState) -> Self {
-        let (sequence, ladder) = (Some(state.totals), state.acks.ladder());
-        Self { sequence, spread: state.spread, ladder, ..self }
-    }
-
-    /// Distributions of what came since `earlier`, if anything did.
-    pub fn spread_since(&self, earlier: &Self) -> Option<Spread> {
-        (self.spread != earlier.spread).then(|| {
-            let mut new = Spread::default();
-            new.advance(&earlier.spread, &self.spread);
-            new
-        })
     }
 
     /// Whether no packet was counted between the two; so seldom wrong (2^32 packets) that it may save

@@ -8,11 +8,10 @@ use roce_common::flow::{
 };
 use roce_common::marking::MarkingPolicy;
 use roce_common::psn::Psn;
-use roce_common::sequence::RetryLadder;
 use roce_common::tap::{NAK_COUNTERS, NAK_RNR};
 use roce_common::wire::VlanTag;
 
-use super::{RecordSnapshot, SequenceReport, Spread};
+use super::{RecordSnapshot, SequenceReport, SideTotals};
 
 /// Everything one record ever counted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -58,13 +57,8 @@ pub struct RecordTotals {
     pub spilled_packets: u64,
     /// What became of its PSNs; `None` where nobody looked, and where they have no order.
     pub sequence: Option<SequenceReport>,
-    /// Round-trip times and distances, where the PSN engine works on the records themselves and there are
-    /// any.
-    pub spread: Option<Box<Spread>>,
-    /// The retry ladder that the sender was on at the last look.
-    pub ladder: Option<RetryLadder>,
-    /// The longest that a look found.
-    pub longest_ladder: Option<RetryLadder>,
+    /// What the PSN engine keeps beside the record, if it needed to and works on the record itself.
+    pub side: Option<Box<SideTotals>>,
     /// Path MTU, where learnt.
     pub path_mtu: Option<u32>,
     /// QP of the sender, where the kernel has found the record of the other direction.
@@ -76,24 +70,11 @@ impl RecordTotals {
     ///
     /// Between them, a record may count less than 2^32 packets and 2^32 bytes of headers.
     pub fn advance(&mut self, before: &RecordSnapshot, now: &RecordSnapshot) {
-        let RecordSnapshot {
-            packets,
-            wire_bytes,
-            source_port,
-            highest_psn,
-            cold,
-            sequence,
-            spread: _,
-            ladder,
-        } = *now;
+        let RecordSnapshot { packets, wire_bytes, source_port, highest_psn, cold, sequence } = *now;
         if let Some(sequence) = sequence {
             let report = self.sequence.get_or_insert_default();
             report.advance(&before.sequence.unwrap_or_default(), &sequence);
         }
-        if let Some(new) = now.spread_since(before) {
-            self.spread.get_or_insert_default().add(&new);
-        }
-        self.note_ladder(ladder);
         let new_packets = packets.wrapping_sub(before.packets);
         if new_packets == 0 {
             return;
@@ -107,16 +88,6 @@ impl RecordTotals {
         // None after a restart, until the next packet.
         self.highest_psn = highest_psn.or(self.highest_psn);
         self.advance_cold(&before.cold, &cold);
-    }
-
-    /// One rewind that a NAK asked for is no ladder.
-    fn note_ladder(&mut self, ladder: Option<RetryLadder>) {
-        let is_long = |ladder: &RetryLadder| ladder.tries > 1 || ladder.longest_silence_us > 0;
-        self.ladder = ladder.filter(is_long);
-        let tries = |ladder: Option<RetryLadder>| ladder.map_or(0, |ladder| ladder.tries);
-        if self.ladder.is_some() && tries(self.ladder) >= tries(self.longest_ladder) {
-            self.longest_ladder = self.ladder;
-        }
     }
 
     fn advance_cold(&mut self, before: &FlowCold, now: &FlowCold) {

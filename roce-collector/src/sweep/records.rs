@@ -3,7 +3,6 @@
 use roce_common::flow::{FlowCold, FlowKey, FlowSlot, PsnSpace, WideKey};
 use roce_common::marking::MarkingPolicy;
 use roce_common::psn::Psn;
-use roce_common::sequence::RetryLadder;
 use roce_common::wire::Transport;
 
 use super::counts::Mark;
@@ -49,8 +48,8 @@ struct Tracked<K> {
     before: RecordSnapshot,
     totals: RecordTotals,
     open: OpenPsns,
-    /// The retry ladder of its sender, and the highest PSN when that last changed.
-    ladder: (Option<RetryLadder>, Option<Psn>),
+    /// Of requests, the last try of the retry ladder that the sender is on, and the highest PSN then.
+    last_try: (u32, Option<Psn>),
     last_seen: Timestamp,
     /// Whether the record of the other direction is known; of requests, that of their ACKs.
     has_peer: bool,
@@ -63,13 +62,14 @@ impl<K> Tracked<K> {
     ///
     /// Where the tap does not see the answers, a sender that goes on to new PSNs had one.
     fn tries(&mut self) -> u32 {
-        let (ladder, highest) = (self.totals.ladder, self.totals.highest_psn);
-        if self.ladder.0 != ladder {
-            self.ladder = (ladder, highest);
+        let ladder = self.totals.side.as_ref().and_then(|side| side.ladder);
+        let tries = ladder.map_or(0, |ladder| ladder.tries);
+        let highest = self.totals.highest_psn;
+        if self.last_try.0 != tries {
+            self.last_try = (tries, highest);
         }
         let sees_answers = self.has_peer || self.has_responses;
-        let is_over = !sees_answers && self.ladder.1 != highest;
-        ladder.filter(|_| !is_over).map_or(0, |ladder| ladder.tries)
+        if sees_answers || self.last_try.1 == highest { tries } else { 0 }
     }
 }
 
@@ -207,7 +207,7 @@ impl<K: FlowKey + Into<WideKey>> Records<K> {
                 before: RecordSnapshot::default(),
                 totals: RecordTotals::default(),
                 open: OpenPsns::default(),
-                ladder: (None, None),
+                last_try: (0, None),
                 last_seen: sweep.now.wall,
                 has_peer: false,
                 has_responses: false,
@@ -215,7 +215,8 @@ impl<K: FlowKey + Into<WideKey>> Records<K> {
         };
         let is_untracked = tag.has_psn_order() && cold.sequence == FlowCold::SEQUENCE_REFUSED;
         if tag.has_psn_order() && !is_untracked {
-            snapshot = snapshot.with_state(&sequence.unwrap_or_default());
+            let totals = sequence.as_ref().map(|state| state.totals).unwrap_or_default();
+            snapshot = snapshot.with_sequence(totals);
         }
         (tracked.has_peer, tracked.has_responses) = (cold.peer != 0, cold.responses != 0);
         let mark = Mark::of(&tracked.totals);
@@ -230,11 +231,14 @@ impl<K: FlowKey + Into<WideKey>> Records<K> {
         };
         sweep.ledger.replace_open(tracked.account, tracked.open, open);
         tracked.open = open;
-        if let Some(spread) = snapshot.spread_since(&tracked.before) {
-            sweep.ledger.book_spread(tracked.account, &spread);
-        }
-        if tag.space() == PsnSpace::Request && tag.transport() != Transport::Uc {
-            sweep.ledger.set_ladder(tracked.account, tracked.tries());
+        if let Some(state) = sequence {
+            let new = tracked.totals.side.get_or_insert_default().advance(state);
+            if let Some(spread) = new {
+                sweep.ledger.book_spread(tracked.account, &spread);
+            }
+            if tag.space() == PsnSpace::Request && tag.transport() != Transport::Uc {
+                sweep.ledger.set_ladder(tracked.account, tracked.tries());
+            }
         }
         let has_packets = !tracked.before.is_same_as(&snapshot);
         tracked.before = snapshot;
