@@ -6,10 +6,12 @@ use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader};
 use std::net::IpAddr;
 use std::os::unix::process::CommandExt;
+use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use roce_collector::capture::CaptureReader;
 use roce_testkit::daemon::Daemon;
 use roce_testkit::netns::{Namespace, VethConfig, VethPair};
 use roce_testkit::replay::replay;
@@ -194,6 +196,39 @@ fn one_queue_pair_by_the_short_form() {
     assert_eq!(to_it["packets"].as_u64(), Some(truth.packets));
     // And what it sends, as soon as answers show the pair.
     assert!(flows.iter().all(|flow| flow["dst_qp"] == key.dst_qp || flow["src_qp"] == key.dst_qp));
+}
+
+/// RDMA WRITEs of which a switch dropped one in a hundred, seen behind it.
+#[test]
+fn one_queue_pair_shows_both_directions_and_what_became_of_psns() {
+    let lab = Lab::new();
+    let capture = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../testdata/captures/lab/loss1-write-v4.vb.pcap.gz");
+    let mut reader = CaptureReader::open(&capture).unwrap();
+    let mut frames = Vec::new();
+    while let Some(frame) = reader.next_frame().unwrap() {
+        frames.push(frame.data.to_vec());
+    }
+    // Both queue pairs of this capture have the same number.
+    let child = lab.start("--qp 0x11 --iface right0 --format json --count 4");
+    lab.wait_until_attached(true);
+    let sent = replay(&lab.left, "left0", &frames, Pace::FramesPerSecond(5_000)).unwrap();
+    assert_eq!(sent.dropped, 0);
+    let samples = objects(&child.wait_with_output().unwrap().stdout);
+    let last = samples.last().unwrap();
+    let flows = last["flows"].as_array().unwrap();
+    assert_eq!(flows.len(), 2, "{last:#}");
+    let [data, answers] = [&flows[0], &flows[1]];
+    assert_eq!((&data["src"], &answers["src"]), (&answers["dst"], &data["dst"]), "{last:#}");
+    let figure = |name: &str| data["psn"][name].as_u64().unwrap();
+    assert_eq!((figure("lost"), figure("recovered"), figure("unseen")), (34, 34, 0), "{last:#}");
+    assert_eq!(data["answers"]["naks"], answers["naks"], "{last:#}");
+    assert_eq!(last["hooks"][0]["seen"]["lost"], 34, "{last:#}");
+    let rates = samples.iter().filter_map(|sample| {
+        let rates = &sample["hooks"][0]["rates"];
+        Some(rates["lost_per_second"].as_f64()? * sample["interval_s"].as_f64()?)
+    });
+    assert_eq!(rates.sum::<f64>().round() as u64, 34);
 }
 
 #[test]
