@@ -114,6 +114,7 @@ impl PeerTable {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use roce_common::sequence::Histograms;
     use std::net::Ipv4Addr;
 
     #[test]
@@ -130,5 +131,30 @@ mod tests {
             .map(|(key, counts)| (key.device, key.ends.is_some(), counts.packets))
             .collect();
         assert_eq!(packets, [(0, true, 1), (1, true, 1), (0, false, 4), (1, false, 4)]);
+    }
+
+    #[test]
+    fn round_trips_are_those_of_the_last_minute_and_of_no_mixture() {
+        let mut now = Histograms::default();
+        now.rtt[4] = 3;
+        let mut spread = Spread::default();
+        spread.advance(&Histograms::default(), &now);
+        let mut table = PeerTable::new(1);
+        table.age(100);
+        let hosts = [1, 2].map(|host| IpAddr::from(Ipv4Addr::new(10, 0, 0, host)));
+        let [pair, others] = hosts.map(|host| table.place(0, host, Ipv4Addr::LOCALHOST.into()));
+        table.add_spread(pair, &spread);
+        table.add_spread(others, &spread);
+        let samples =
+            |table: &PeerTable| table.rtts().iter().map(|(_, rtt)| rtt.samples).collect::<Vec<_>>();
+        assert_eq!(samples(&table), [3], "only the pair");
+        table.age(129);
+        table.age(130);
+        table.add_spread(pair, &spread);
+        assert_eq!(samples(&table), [6], "both halves of the window");
+        table.age(160);
+        assert_eq!(samples(&table), [3]);
+        table.age(190);
+        assert_eq!(samples(&table), [0_u64; 0]);
     }
 }

@@ -23,7 +23,7 @@ type Ends = (u8, IpAddr, IpAddr, u32);
 impl Sweeper {
     /// The flows that `filter` picks, at most `limit`, those in trouble first.
     pub fn flows(&self, filter: &FlowFilter, limit: usize) -> FlowList {
-        let flows = Flow::join(self.records());
+        let flows = self.candidates(filter);
         let is_asked = |flow: &Flow<'_>| {
             let src_qp = flow.src_qp();
             filter.matches(&FlowId { src_qp, ..flow.id })
@@ -34,6 +34,26 @@ impl Sweeper {
         asked.sort_by_cached_key(|index| rank(&flows[*index]));
         asked.truncate(limit);
         FlowList { flows: self.reports(&flows, &asked), matching }
+    }
+
+    /// The flows that `filter` may pick, and those that may answer them. To join all of a large table takes
+    /// too long when a few are asked for.
+    fn candidates(&self, filter: &FlowFilter) -> Vec<Flow<'_>> {
+        if filter.is_empty() {
+            return Flow::join(self.records());
+        }
+        let mut asked: HashSet<Ends> = HashSet::new();
+        for record in self.records() {
+            let Some(id) = FlowId::of(&record.key) else { continue };
+            let src_qp = id.src_qp.or(record.totals.peer_qp);
+            if filter.matches(&FlowId { src_qp, ..id }) {
+                let device = id.tap / 2;
+                asked.insert((device, id.src, id.dst, id.dst_qp));
+                asked.extend(src_qp.map(|src_qp| (device, id.dst, id.src, src_qp)));
+            }
+        }
+        let is_asked = |id: FlowId| asked.contains(&(id.tap / 2, id.src, id.dst, id.dst_qp));
+        Flow::join(self.records().filter(|record| FlowId::of(&record.key).is_some_and(is_asked)))
     }
 
     /// Reports of the flows at `wanted`, each with the answers to it.
