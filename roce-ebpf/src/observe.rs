@@ -9,7 +9,9 @@
 
 use crate::frame::{GatheredFrame, LinearFrame};
 use crate::maps::DEFERRED;
-use crate::sequence::{roce_restart_opened, roce_take_turn, roce_tell_peers};
+use crate::sequence::{
+    roce_restart_opened, roce_run_engine, roce_take_turn, roce_tell_peers, tell,
+};
 use crate::store::{self, Counted};
 use crate::tap::{Direction, Tap};
 use aya_ebpf::bindings::{__sk_buff, xdp_md};
@@ -189,7 +191,10 @@ fn finish(mut todo: u32, interface: u32, direction: Direction) {
         todo = roce_count_deferred(todo, interface, direction as u32);
     }
     if todo == Todo::Turn as u32 {
-        let tell = roce_take_turn();
+        let mut tell = roce_take_turn();
+        if tell == tell::RUN {
+            tell = roce_run_engine();
+        }
         if tell != 0 {
             roce_tell_peers(tell);
         }

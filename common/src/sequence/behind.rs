@@ -120,9 +120,15 @@ impl Sequence<'_> {
         self.state.acks.count_rewound(packet.kind, 1);
     }
 
-    /// A packet in a row with others of which nobody can tell yet what they are.
+    /// See [`Self::join`].
     #[inline(always)]
-    fn join(&mut self, packet: &SequencePacket, missing: u32, span: u32, is_echo: bool) {
+    pub(super) fn join_here(
+        &mut self,
+        packet: &SequencePacket,
+        missing: u32,
+        span: u32,
+        is_echo: bool,
+    ) {
         let window = &mut self.state.window;
         window.burst.end = packet.psn.plus(span).get();
         if missing != 0 {
@@ -165,9 +171,15 @@ impl Sequence<'_> {
         }
     }
 
-    /// A packet that neither a rewind nor a burst goes on with.
+    /// See [`Self::begin`].
     #[inline(always)]
-    fn begin(&mut self, packet: &SequencePacket, missing: u32, span: u32, is_echo: bool) {
+    pub(super) fn begin_here(
+        &mut self,
+        packet: &SequencePacket,
+        missing: u32,
+        span: u32,
+        is_echo: bool,
+    ) {
         let nak = self.state.window.nak;
         let from = Psn::new(nak).distance_from(packet.psn);
         let is_asked = nak & VALID != 0 && from >= 0 && from.unsigned_abs() < span;
@@ -236,9 +248,9 @@ impl Sequence<'_> {
         self.state.window.cursor = 0;
     }
 
-    /// The burst was late by itself; but what was asked for may have been sent again alone.
+    /// See [`Self::close_burst`].
     #[inline(always)]
-    pub(super) fn close_burst(&mut self) {
+    pub(super) fn close_burst_here(&mut self) {
         let burst = self.state.window.burst;
         if !burst.is_some() {
             return;

@@ -95,6 +95,56 @@ global!(
     }
 );
 
+global!(
+    fn roce_sequence_close_burst(state: *mut SequenceState, word: *mut SequenceWord) {
+        borrow!(state);
+        borrow!(word);
+        Sequence { word, state }.close_burst_here();
+        0
+    }
+);
+
+global!(
+    fn roce_sequence_join(
+        state: *mut SequenceState,
+        word: *mut SequenceWord,
+        packet: *const SequencePacket,
+        missing: u32,
+        span_and_echo: u32,
+    ) {
+        borrow!(state);
+        borrow!(word);
+        borrow!(const packet);
+        let (span, is_echo) = (span_and_echo & !IS_ECHO, span_and_echo & IS_ECHO != 0);
+        Sequence { word, state }.join_here(packet, missing, span, is_echo);
+        0
+    }
+);
+
+global!(
+    fn roce_sequence_begin(
+        state: *mut SequenceState,
+        word: *mut SequenceWord,
+        packet: *const SequencePacket,
+        missing: u32,
+        span_and_echo: u32,
+    ) {
+        borrow!(state);
+        borrow!(word);
+        borrow!(const packet);
+        let (span, is_echo) = (span_and_echo & !IS_ECHO, span_and_echo & IS_ECHO != 0);
+        Sequence { word, state }.begin_here(packet, missing, span, is_echo);
+        0
+    }
+);
+
+/// Marks a span of an echo: there is no room for another argument.
+const IS_ECHO: u32 = 1 << 31;
+
+const fn with_echo(span: u32, is_echo: bool) -> u32 {
+    if is_echo { span | IS_ECHO } else { span & !IS_ECHO }
+}
+
 impl Sequence<'_> {
     /// Takes the first packet of a sequence.
     #[inline(always)]
@@ -130,5 +180,34 @@ impl Sequence<'_> {
     pub fn note_path_mtu(&mut self, path_mtu: u32) {
         // SAFETY: the pointers are unique references.
         unsafe { roce_sequence_note_path_mtu(self.state, self.word, path_mtu) };
+    }
+
+    /// The burst was late by itself; but what was asked for may have been sent again alone.
+    #[inline(always)]
+    pub(super) fn close_burst(&mut self) {
+        // SAFETY: the pointers are unique references.
+        unsafe { roce_sequence_close_burst(self.state, self.word) };
+    }
+
+    /// A packet in a row with others of which nobody can tell yet what they are.
+    #[inline(always)]
+    pub(super) fn join(&mut self, packet: &SequencePacket, missing: u32, span: u32, is_echo: bool) {
+        let span = with_echo(span, is_echo);
+        // SAFETY: the pointers are unique references.
+        unsafe { roce_sequence_join(self.state, self.word, packet, missing, span) };
+    }
+
+    /// A packet that neither a rewind nor a burst goes on with.
+    #[inline(always)]
+    pub(super) fn begin(
+        &mut self,
+        packet: &SequencePacket,
+        missing: u32,
+        span: u32,
+        is_echo: bool,
+    ) {
+        let span = with_echo(span, is_echo);
+        // SAFETY: the pointers are unique references.
+        unsafe { roce_sequence_begin(self.state, self.word, packet, missing, span) };
     }
 }

@@ -39,6 +39,8 @@ pub(crate) mod tell {
     pub(crate) const ANNOUNCE: u32 = 1 << 3;
     /// To user space: what is notable.
     pub(crate) const EVENT: u32 = 1 << 4;
+    /// Nobody yet: the engine has to run first, and the record is still locked.
+    pub(crate) const RUN: u32 = 1 << 5;
 }
 
 /// The word of a record after a packet, and what is to be told of it.
@@ -67,7 +69,21 @@ pub(crate) extern "C" fn roce_take_turn() -> u32 {
     let Some(turn) = Turn::current() else { return 0 };
     let Some(lock) = lock_of(turn.place) else { return 0 };
     let Step { word, tell } = own::take(turn);
-    release(lock, word);
+    if tell != tell::RUN {
+        release(lock, word);
+    }
+    tell
+}
+
+/// Runs the engine after [`roce_take_turn`] has asked for it: a function of its own, because their stacks
+/// would add up. What is to be told.
+#[unsafe(no_mangle)]
+#[inline(never)]
+pub(crate) extern "C" fn roce_run_engine() -> u32 {
+    let Some(turn) = Turn::current() else { return 0 };
+    let Some(lock) = lock_of(turn.place) else { return 0 };
+    let tell = own::run(turn);
+    release(lock, turn.word);
     tell
 }
 

@@ -1,14 +1,16 @@
 //! What a packet is to its own PSN space.
 
 use super::events::Notable;
-use super::records::{cold_of, peek, sequence_of};
+use super::records::{cold_of, peek, sequence_at, sequence_of};
 use super::turn::Turn;
 use super::{Step, is_sampled, tell};
-use core::ptr::addr_of;
+use core::ptr::{addr_of, addr_of_mut};
 use roce_common::event::EventKind;
 use roce_common::flow::{FlowCold, RecordPlace};
 use roce_common::psn::Psn;
-use roce_common::sequence::{PacketClass, Sequence, SequenceKind, SequenceWord, read_span};
+use roce_common::sequence::{
+    PacketClass, Sequence, SequenceKind, SequenceState, SequenceWord, read_span,
+};
 
 /// Takes the packet of this turn, whose record is locked.
 #[inline(always)]
@@ -79,31 +81,71 @@ fn ordered(place: RecordPlace, word: SequenceWord, turn: &mut Turn, cold: &mut F
     if let Some(answered) = answered(place, cold) {
         sequence.catch_up(answered);
     }
-    let rewinds_before = sequence.state.totals.rewinds();
-    let missing_before = sequence.state.totals.missing;
-    let next_before = sequence.word.next().get();
+    turn.is_timed = is_timed;
+    turn.tell = answer;
+    turn.sequence = cold.sequence;
+    Step { word, tell: tell::RUN }
+}
+
+/// What is compared with the state after the engine has run.
+#[derive(Clone, Copy)]
+pub(crate) struct Before {
+    rewinds: u32,
+    missing: u32,
+    next: u32,
+}
+
+impl Before {
+    pub(crate) const NOTHING: Self = Self { rewinds: 0, missing: 0, next: 0 };
+
+    /// Volatile, or the compiler keeps it on the stack, of which the engine needs every byte.
+    #[inline(always)]
+    fn keep(&mut self, word: SequenceWord, state: &SequenceState) {
+        let SequenceState { totals, .. } = state;
+        let (rewinds, missing) = (totals.rewinds(), totals.missing);
+        // SAFETY: writes through a reference.
+        unsafe {
+            addr_of_mut!(*self).write_volatile(Self { rewinds, missing, next: word.next().get() });
+        }
+    }
+
+    #[inline(always)]
+    fn recall(&self) -> Self {
+        // SAFETY: reads through a reference.
+        unsafe { addr_of!(*self).read_volatile() }
+    }
+}
+
+/// Runs the engine on the packet of this turn, whose record is locked and has side state. Its word is in
+/// the turn then; what is to be told of it.
+#[inline(always)]
+pub(super) fn run(turn: &mut Turn) -> u32 {
+    let Some(record) = sequence_at(turn.sequence) else { return turn.tell };
+    let (psn, kind) = (turn.packet.psn, turn.packet.kind);
+    turn.before.keep(turn.word, &record.state);
+    let mut sequence = Sequence { word: &mut turn.word, state: &mut record.state };
     let class = sequence.observe(&turn.packet);
-    if is_timed && class == PacketClass::InOrder {
+    if turn.is_timed && class == PacketClass::InOrder {
         sequence.start_rtt(psn, turn.packet.time_us);
     }
-    let is_new_rewind = sequence.state.totals.rewinds() != rewinds_before;
-    let missing = sequence.state.totals.missing.wrapping_sub(missing_before);
-    let wants_answers = !is_response && sequence.wants_answers();
+    let wants_answers = !kind.is_response() && sequence.wants_answers();
+    let Before { rewinds, missing, next } = turn.before.recall();
+    let is_new_rewind = record.state.totals.rewinds() != rewinds;
+    let missing = record.state.totals.missing.wrapping_sub(missing);
     let watch = if wants_answers { tell::WATCH } else { tell::NOTHING };
     let asks_again = is_new_rewind && kind == SequenceKind::Read;
     let again = if asks_again { tell::ASKED_AGAIN } else { tell::NOTHING };
-    let word = turn.word;
     if is_new_rewind {
-        let count = word.next().distance_from(psn).cast_unsigned();
+        let count = turn.word.next().distance_from(psn).cast_unsigned();
         let detail = turn.packet.idle;
         turn.notable = Notable { kind: EventKind::Rewind as u32, psn: psn.get(), count, detail };
     } else if missing != 0 {
         let kind = EventKind::Gap as u32;
-        turn.notable = Notable { kind, psn: next_before, count: missing, detail: psn.get() };
+        turn.notable = Notable { kind, psn: next, count: missing, detail: psn.get() };
     }
     let is_notable = (is_new_rewind || missing != 0) && record.admits_event(turn.packet.time_us);
     let event = if is_notable { tell::EVENT } else { tell::NOTHING };
-    Step { word, tell: answer | watch | again | event }
+    turn.tell | watch | again | event
 }
 
 /// A PSN that these requests are acknowledged up to. Not the highest one of an answer, for that may be

@@ -61,7 +61,13 @@ pub(super) fn sequence_of(cold: &mut FlowCold) -> Option<&'static mut SequenceRe
             _ => FlowCold::SEQUENCE_REFUSED,
         };
     }
-    let record = SEQUENCES.get_ptr_mut(cold.sequence.wrapping_sub(1))?;
+    sequence_at(cold.sequence)
+}
+
+/// The side state with this link, of a record whose lock is held.
+#[inline(always)]
+pub(super) fn sequence_at(link: u32) -> Option<&'static mut SequenceRecord> {
+    let record = SEQUENCES.get_ptr_mut(link.wrapping_sub(1))?;
     // SAFETY: the verifier bounds it. It belongs to the record from here on, until user space takes
     // both back under the record's lock, so that lock guards it.
     Some(unsafe { &mut *record })

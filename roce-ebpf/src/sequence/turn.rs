@@ -1,6 +1,7 @@
 //! What the slow functions need of the packet whose turn it is.
 
 use super::events::Notable;
+use super::own::Before;
 use crate::clock::now_us;
 use crate::maps::TURN;
 use roce_common::flow::{Observation, RecordPlace};
@@ -17,6 +18,12 @@ pub(crate) struct Turn {
     pub(crate) word: SequenceWord,
     pub(crate) packet: SequencePacket,
     pub(crate) notable: Notable,
+    pub(crate) before: Before,
+    /// Link to the record's side state, what is to be told besides, and whether the answer is timed: for
+    /// the engine.
+    pub(crate) sequence: u32,
+    pub(crate) tell: u32,
+    pub(crate) is_timed: bool,
     /// Word of the AETH, or DMA length of the RETH; see `has_extended`.
     pub(crate) extended: u32,
     /// Packets of the record before this one.
@@ -59,6 +66,10 @@ impl Turn {
                 is_copy: false,
             },
             notable: Notable::NOTHING,
+            before: Before::NOTHING,
+            sequence: 0,
+            tell: 0,
+            is_timed: false,
             extended: seen.extended.word(),
             packets_before,
             jiffies: seen.jiffies,

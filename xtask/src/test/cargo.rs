@@ -17,6 +17,13 @@ pub(super) fn unit(repository: &Repository) -> Result<Tally> {
     run(repository, &[])
 }
 
+/// The property tests of the PSN engine over a million traces.
+pub(super) fn nightly(repository: &Repository) -> Result<Tally> {
+    const TRACES: (&str, &str) = ("ROCE_TRACES", "1000000");
+    let arguments = ["--release", "--package", "roce-common", "--test", "sequence"];
+    run_with(repository, &arguments, Some(TRACES))
+}
+
 /// The test programs `targets`, one after the other and each with one thread: they share the
 /// machine's interfaces and programs.
 pub(super) fn alone(repository: &Repository, targets: &[&str]) -> Result<Tally> {
@@ -26,7 +33,16 @@ pub(super) fn alone(repository: &Repository, targets: &[&str]) -> Result<Tally> 
 }
 
 fn run(repository: &Repository, arguments: &[&str]) -> Result<Tally> {
+    run_with(repository, arguments, None)
+}
+
+fn run_with(
+    repository: &Repository,
+    arguments: &[&str],
+    variable: Option<(&str, &str)>,
+) -> Result<Tally> {
     let mut child = process::cargo()
+        .envs(variable)
         .current_dir(repository.root())
         .args(["test", "--quiet", "--locked", "--no-fail-fast"])
         .args(arguments)

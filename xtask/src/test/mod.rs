@@ -21,7 +21,7 @@ use tally::Tally;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
-    /// Tiers to run, in this order [default: all but lint]
+    /// Tiers to run, in this order [default: all but lint and nightly]
     tiers: Vec<Tier>,
 }
 
@@ -40,6 +40,8 @@ enum Tier {
     Peers,
     /// The demo, with every figure compared with what was sent (root)
     Demo,
+    /// A million random traces through the PSN engine; minutes, and not among the default tiers
+    Nightly,
 }
 
 const DEFAULT_TIERS: [Tier; 5] = [Tier::Unit, Tier::Datapath, Tier::Netns, Tier::Peers, Tier::Demo];
@@ -82,7 +84,7 @@ impl Tier {
             Self::Datapath => name.starts_with("root_datapath"),
             Self::Netns => name.starts_with("root_") && !name.starts_with("root_datapath"),
             Self::Peers => name.starts_with("peer_"),
-            Self::Lint | Self::Unit | Self::Demo => false,
+            Self::Lint | Self::Unit | Self::Demo | Self::Nightly => false,
         }
     }
 
@@ -110,6 +112,7 @@ impl Tier {
             }
             Self::Peers => peers::run(repository, &own),
             Self::Demo => demo::once(repository).map(|()| Tally::one_passed()),
+            Self::Nightly => cargo::nightly(repository),
         }
     }
 }
