@@ -152,10 +152,9 @@ enum Found {
 #[inline(always)]
 fn parse_and_defer<R: PacketRead>(frame: &R) -> Found {
     match parse_ethernet(frame) {
-        Parsed::NotRoce => Found::NotRoce,
         Parsed::Malformed(reason) => Found::Malformed(reason),
         Parsed::Roce(packet) if defer(frame, &packet) => Found::Deferred,
-        Parsed::Roce(_) => Found::NotRoce,
+        Parsed::Roce(_) | Parsed::NotRoce => Found::NotRoce,
     }
 }
 

@@ -4,7 +4,7 @@ use crate::atomic;
 use crate::maps::{NARROW_COLD, NARROW_SLOTS, SPILL, WIDE_COLD, WIDE_SLOTS};
 use crate::observe::{Deferred, deferred};
 use crate::opaque::opaque;
-use crate::sequence::{self, Turn};
+use crate::sequence::{self, LastPacket, Turn};
 use crate::settings::{HASH_SEED, MARKING, NARROW_LEN, WEAK_MEMORY_ORDER, WIDE_LEN};
 use crate::tap::Tap;
 use aya_ebpf::bindings::BPF_NOEXIST;
@@ -171,14 +171,14 @@ impl<K: FlowKey + 'static> Table<K> {
             }
             slot.key = *key;
         }
-        let (packets_before, jiffies_before) = (slot.packets, slot.jiffies());
+        let before = LastPacket::of(slot, seen);
         account(slot, seen, marking(), ColdOf { cold: self.cold, index });
-        let next = sequence::usual(word, seen, packets_before);
+        let next = sequence::usual(word, seen, before.packets);
         if next.is_known() {
             release(lock, next);
             return Counted::Done;
         }
-        if Turn::put(K::place(index), word, seen, packets_before, jiffies_before) {
+        if Turn::put(K::place(index), word, seen, before) {
             return Counted::Turn;
         }
         release(lock, word);

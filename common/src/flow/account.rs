@@ -72,6 +72,12 @@ impl Observation {
         }
     }
 
+    /// Class of its run.
+    #[inline(always)]
+    pub const fn class(&self) -> RunClass {
+        self.class
+    }
+
     /// What the packet is to its PSN space, in full.
     #[inline(always)]
     pub fn kind(&self) -> SequenceKind {

@@ -16,7 +16,8 @@ pub struct SequenceRecord {
     pub seen_packets: u32,
     /// Events that were sent in this second, and that second; see [`Self::admits_event`].
     events: u32,
-    reserved: u32,
+    /// Its PSN.
+    pub seen_psn: u32,
 }
 
 /// Events that one record may send in about a second.

@@ -44,6 +44,12 @@ impl Sequence<'_> {
         }
     }
 
+    /// Whether the peer has asked for `psn`, by a NAK or after it was not ready.
+    pub const fn is_asked_for(&self, psn: Psn) -> bool {
+        let nak = self.state.window.nak;
+        nak & VALID != 0 && Psn::new(nak).get() == psn.get()
+    }
+
     /// Of requests, whether anything waits for what the other direction says.
     #[inline(always)]
     pub const fn wants_answers(&self) -> bool {

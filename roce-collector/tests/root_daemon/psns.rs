@@ -274,8 +274,8 @@ fn root_one_flow_from_two_cpus_in_turn_loses_nothing() {
             move_to(cpus[place % 2]);
             frame
         });
-        let send = || Sender::open(lab.veth.left_name())?.send_each(in_turn);
-        let sent = lab.left.run(send).unwrap().unwrap();
+        let play = || Sender::open(lab.veth.left_name())?.send_each(in_turn);
+        let sent = lab.left.run(play).unwrap().unwrap();
         assert_eq!(sent.delivered(), frames.len() as u64, "{sent:?}");
         wait_for(&daemon, frames.len() as f64).unwrap();
         thread::sleep(Duration::from_secs(2));

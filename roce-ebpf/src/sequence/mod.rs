@@ -23,7 +23,7 @@ use records::lock_of;
 pub(crate) use restart::roce_restart_opened;
 use roce_common::flow::Observation;
 use roce_common::sequence::SequenceWord;
-pub(crate) use turn::Turn;
+pub(crate) use turn::{LastPacket, Turn};
 
 /// What the records of the other direction are to be told.
 pub(crate) mod tell {

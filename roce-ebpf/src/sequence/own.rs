@@ -12,6 +12,9 @@ use roce_common::sequence::{
     PacketClass, Sequence, SequenceKind, SequenceState, SequenceWord, read_span,
 };
 
+/// A copy that a tap made comes no later than this after its original.
+const MAX_COPY_DELAY_US: u32 = 5;
+
 /// Takes the packet of this turn, whose record is locked.
 #[inline(always)]
 pub(super) fn take(turn: &mut Turn) -> Step {
@@ -63,18 +66,25 @@ fn ordered(place: RecordPlace, word: SequenceWord, turn: &mut Turn, cold: &mut F
     let Some(record) = sequence_of(cold) else {
         return Step { word: word.started(psn, span, kind), tell: answer };
     };
-    turn.packet.idle = if record.seen_packets == turn.packets_before {
-        turn.packet.time_us.wrapping_sub(record.seen_at_us)
-    } else {
-        turn.idle_us()
-    };
+    let saw_last = record.seen_packets == turn.packets_before;
+    let since = turn.packet.time_us.wrapping_sub(record.seen_at_us);
+    turn.packet.idle = if saw_last { since } else { turn.idle_us() };
+    let is_last_again = word.is_known() && psn.plus(span) == word.next();
+    // What the engine did not see was in order, so it had the PSN before the next one.
+    let is_soon = !saw_last || record.seen_psn == psn.get() && since <= MAX_COPY_DELAY_US;
+    // Who does not see the answers cannot know that the peer was not ready.
+    let may_be_copy = is_last_again && is_soon && turn.may_be_copy() && cold.peer != 0;
     record.seen_at_us = turn.packet.time_us;
     record.seen_packets = turn.packets_before.wrapping_add(1);
+    record.seen_psn = psn.get();
     turn.word = word;
     let mut sequence = Sequence { word: &mut turn.word, state: &mut record.state };
     if is_new {
         sequence.adopt(cold.first_psn(), turn.packets_before);
     }
+    // A port that is mirrored in both directions delivers each packet twice. Nobody sends the last packet
+    // again that soon unless the peer has asked for it.
+    turn.packet.is_copy = may_be_copy && !sequence.is_asked_for(psn);
     if kind == SequenceKind::Read && path.mtu != 0 && sequence.awaits_mtu() {
         sequence.note_path_mtu(path.mtu);
     }

@@ -4,7 +4,7 @@ use super::events::Notable;
 use super::own::Before;
 use crate::clock::now_us;
 use crate::maps::TURN;
-use roce_common::flow::{Observation, RecordPlace};
+use roce_common::flow::{FlowKey, FlowSlot, Observation, RecordPlace};
 use roce_common::sequence::{SequencePacket, SequenceWord};
 
 /// A packet, as plain words.
@@ -38,6 +38,24 @@ pub(crate) struct Turn {
 const ASKS_FOR_ANSWER: u8 = 1 << 0;
 const HAS_EXTENDED: u8 = 1 << 1;
 const IS_NAK: u8 = 1 << 2;
+const IS_ALIKE: u8 = 1 << 3;
+
+/// What a slot says of the packet before this one.
+#[derive(Clone, Copy)]
+pub(crate) struct LastPacket {
+    pub(crate) packets: u32,
+    jiffies: u16,
+    /// Opcode, TOS byte and header lengths are the same.
+    is_alike: bool,
+}
+
+impl LastPacket {
+    #[inline(always)]
+    pub(crate) fn of<K: FlowKey>(slot: &FlowSlot<K>, seen: &Observation) -> Self {
+        let is_alike = slot.run_class() == seen.class();
+        Self { packets: slot.packets, jiffies: slot.jiffies(), is_alike }
+    }
+}
 
 impl Turn {
     /// Puts a packet down for [`Self::current`]. `false` only where the map is broken.
@@ -46,8 +64,7 @@ impl Turn {
         place: RecordPlace,
         word: SequenceWord,
         seen: &Observation,
-        packets_before: u32,
-        jiffies_before: u16,
+        before: LastPacket,
     ) -> bool {
         let Some(turn) = TURN.get_ptr_mut(0) else { return false };
         let flag = |is_set: bool, flag: u8| if is_set { flag } else { 0 };
@@ -71,13 +88,14 @@ impl Turn {
             tell: 0,
             is_timed: false,
             extended: seen.extended.word(),
-            packets_before,
+            packets_before: before.packets,
             jiffies: seen.jiffies,
-            jiffies_before,
+            jiffies_before: before.jiffies,
             source_port: seen.source_port,
             flags: flag(seen.asks_for_answer, ASKS_FOR_ANSWER)
                 | flag(seen.extended.is_present(), HAS_EXTENDED)
-                | flag(seen.is_nak(), IS_NAK),
+                | flag(seen.is_nak(), IS_NAK)
+                | flag(before.is_alike, IS_ALIKE),
         };
         true
     }
@@ -104,6 +122,12 @@ impl Turn {
     #[inline(always)]
     pub(super) const fn is_nak(&self) -> bool {
         self.flags & IS_NAK != 0
+    }
+
+    /// Whether this may be the packet before it once more: alike, and within a tick of the coarse clock.
+    #[inline(always)]
+    pub(super) const fn may_be_copy(&self) -> bool {
+        self.flags & IS_ALIKE != 0 && self.jiffies == self.jiffies_before
     }
 
     /// Silence before this packet in microseconds, at least: the clock ticks in jiffies.
