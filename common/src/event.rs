@@ -21,8 +21,8 @@ pub struct FlowEvent {
     pub detail: u32,
     /// The record; never a narrow key.
     pub key: WideKey,
-    /// Zero.
-    pub reserved: u32,
+    /// Of a rewind of requests, its [`crate::sequence::AckState::episode_word`], else 0.
+    pub episode: u32,
 }
 
 /// What happened.
@@ -32,8 +32,8 @@ pub enum EventKind {
     /// A PSN came before others: `psn` is the first that was due, `count` how many are missing for
     /// certain, and `detail` the PSN that came.
     Gap = 1,
-    /// The sender went back to `psn`, `count` PSNs. `detail` is the silence before in microseconds, at
-    /// least [`crate::sequence::MIN_TIMEOUT`] for a timeout.
+    /// The sender went back. Its packet with `psn`, `count` before the next one, shows it; where it began
+    /// and why is in `episode`. `detail` is the silence before that packet in microseconds.
     Rewind = 2,
     /// The peer refused `psn`: `detail` is the syndrome byte of a NAK or RNR NAK.
     Nak = 3,

@@ -59,6 +59,13 @@ impl AckState {
         self.ladder.ladder()
     }
 
+    /// First PSN of the latest rewind of requests, and above it the cause in one word: see
+    /// [`super::RewindCause::of_word`]. 0 before one.
+    #[inline(always)]
+    pub const fn episode_word(&self) -> u32 {
+        self.ladder.episode_word()
+    }
+
     /// The latest rewind of the sender.
     #[inline(always)]
     pub const fn episode(&self) -> Option<RewindEpisode> {

@@ -19,6 +19,20 @@ pub enum RewindCause {
     Read,
 }
 
+impl RewindCause {
+    /// The cause in a word of [`super::AckState::episode_word`].
+    #[inline(always)]
+    pub const fn of_word(word: u32) -> Self {
+        match word >> ABOVE {
+            1 => Self::Nak,
+            2 => Self::Timeout,
+            3 => Self::NotReady,
+            4 => Self::Read,
+            _ => Self::Unknown,
+        }
+    }
+}
+
 /// The tries of one PSN without an acknowledgement in between.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RetryLadder {
@@ -82,22 +96,22 @@ impl Ladder {
         })
     }
 
+    /// First PSN of the latest rewind with its cause above it, as [`RewindCause::of_word`] reads it; 0
+    /// before one.
+    #[inline(always)]
+    pub(super) const fn episode_word(&self) -> u32 {
+        self.episode_start
+    }
+
     #[inline(always)]
     pub(super) const fn episode(&self) -> Option<RewindEpisode> {
         if self.episode_start & VALID == 0 {
             return None;
         }
-        let cause = match self.episode_start >> ABOVE {
-            1 => RewindCause::Nak,
-            2 => RewindCause::Timeout,
-            3 => RewindCause::NotReady,
-            4 => RewindCause::Read,
-            _ => RewindCause::Unknown,
-        };
         Some(RewindEpisode {
             start: Psn::new(self.episode_start),
             packets: self.episode_packets as u32,
-            cause,
+            cause: RewindCause::of_word(self.episode_start),
             time_us: self.episode_us,
         })
     }

@@ -42,7 +42,12 @@ pub(super) fn encode(snapshot: &Snapshot, encoder: &mut DescriptorEncoder<'_>) -
         }),
     )?;
     let unknown_tap: u64 = snapshot.view.taps.iter().map(|tap| tap.unknown_tap).sum();
-    let lost = [("unknown_interface", unknown_tap), ("flow_limit", snapshot.view.unplaced_packets)];
+    let lost = [
+        ("unknown_interface", unknown_tap),
+        ("flow_limit", snapshot.view.unplaced_packets),
+        ("event_ring", snapshot.view.taps.iter().map(|tap| tap.events_lost).sum()),
+        ("event_records", snapshot.view.forgotten_events),
+    ];
     counter(
         encoder,
         "collector_events_lost",

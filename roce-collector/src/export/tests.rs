@@ -94,6 +94,7 @@ fn snapshot() -> Snapshot {
         ladders: vec![(qp, 3), (QpKey { tap: 1, ..qp }, 5)],
         busy_records: 1,
         unplaced_packets: 0,
+        forgotten_events: 0,
     };
     Snapshot {
         view: Arc::new(view),

@@ -14,7 +14,7 @@ use super::{
     AcknowledgedReport, AnswersReport, Flow, RetriesReport, RttReport, SequenceReport, Spread,
 };
 use crate::capture::Timestamp;
-use crate::timeline::Entry;
+use crate::timeline::{Entry, Told};
 
 /// A flow. What is not known is `null` or left out, never 0.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -101,6 +101,9 @@ pub struct FlowReport {
     /// What happened to it, where that was asked for and its pair is not known: a pair has its own.
     #[serde(default, skip_deserializing, skip_serializing_if = "Option::is_none")]
     pub timeline: Option<Vec<Entry>>,
+    /// The same, where this report came as JSON.
+    #[serde(rename = "timeline", default, skip_serializing_if = "Vec::is_empty")]
+    pub told: Vec<Told>,
 }
 
 /// PSNs of requests.
@@ -202,6 +205,7 @@ impl FlowReport {
             pmtu: flow.records().filter_map(|(_, totals)| totals.path_mtu).max(),
             last_seen: flow.last_seen,
             timeline: None,
+            told: Vec::new(),
         }
     }
 

@@ -19,6 +19,7 @@ mod heading;
 mod http_client;
 mod json;
 mod keys;
+mod lately;
 mod lines;
 mod model;
 mod own;

@@ -5,8 +5,10 @@ use std::io::{self, Write};
 use super::absence::{headline, is_due, reasons};
 use super::columns::table;
 use super::heading::{hooks, ladders};
+use super::lately::{happenings, sentence};
 use super::piece::{Line, text};
 use super::{FlowView, Question, View};
+use crate::capture::Timestamp;
 
 /// Lines between two headers.
 const HEADER_EVERY: usize = 40;
@@ -21,6 +23,8 @@ pub(super) struct Plain {
     has_explained: bool,
     /// What was said already.
     said: Vec<String>,
+    /// When the last happening was that was told.
+    told_until: Option<Timestamp>,
 }
 
 impl Plain {
@@ -37,6 +41,9 @@ impl Plain {
             writeln!(out, "{}; {source}", hooks(view))?;
         }
         self.remarks(out, view)?;
+        if question.qp.is_some() {
+            self.happenings(out, view)?;
+        }
         let time = clock(view);
         if view.flows.is_empty() {
             writeln!(out, "{time}  {}", headline(view, question))?;
@@ -84,6 +91,16 @@ impl Plain {
             writeln!(out, "{}  {remark}", clock(view))?;
         }
         self.said = remarks;
+        Ok(())
+    }
+
+    /// Says what happened since the last view.
+    fn happenings(&mut self, out: &mut impl Write, view: &View) -> io::Result<()> {
+        let all = happenings(view);
+        for (time, what) in all.iter().filter(|(time, _)| *time > self.told_until) {
+            writeln!(out, "{}", sentence(*time, what))?;
+        }
+        self.told_until = all.last().map_or(self.told_until, |(time, _)| *time);
         Ok(())
     }
 

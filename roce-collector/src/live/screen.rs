@@ -13,7 +13,7 @@ use super::figures::seconds;
 use super::keys::{Controls, HELP, Next};
 use super::piece::{Line, Piece, Tone, wrap};
 use super::plain::clock;
-use super::{FlowView, Pace, Question, View, heading};
+use super::{FlowView, Pace, Question, View, heading, lately};
 
 /// Everything that is shown.
 #[derive(Debug)]
@@ -177,7 +177,11 @@ fn flows(
     let mut flows: Vec<&FlowView> = view.flows.iter().collect();
     controls.sort.sort(&mut flows);
     let end = (controls.top + room).min(flows.len());
-    table(view, &flows[controls.top.min(end)..end], Some(width))
+    let mut lines = table(view, &flows[controls.top.min(end)..end], Some(width));
+    if question.qp.is_some() {
+        lines.extend(lately::lines(view, room.saturating_sub(lines.len())));
+    }
+    lines
 }
 
 fn help() -> Vec<Line> {

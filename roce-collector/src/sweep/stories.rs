@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use roce_common::event::{EventKind, FlowEvent};
 use roce_common::flow::WideKey;
-use roce_common::sequence::MIN_TIMEOUT;
+use roce_common::sequence::{self, MIN_TIMEOUT};
 use roce_common::wire::{RNR_TIMER_MICROSECONDS, Syndrome};
 
 use super::Moment;
@@ -15,6 +15,7 @@ use crate::timeline::{Entry, Event, RewindCause};
 
 /// Events that are kept of one record.
 const MAX_EVENTS: usize = 64;
+const PSN_MASK: u32 = 0x00ff_ffff;
 /// Records of which events are kept.
 const MAX_RECORDS: usize = 4096;
 
@@ -90,18 +91,31 @@ impl Stories {
     }
 }
 
-/// A rewind to what the peer has just refused is the answer to that.
+/// Says how long after the refusal the answer to it came.
 fn explain(event: &mut Event, before: &Told, time: Timestamp) {
-    let Event::Rewind { psn, cause: cause @ RewindCause::Unexplained, .. } = event else { return };
-    let after_us = u64::try_from(time.since(before.time).as_micros()).ok();
-    match before.event {
-        Event::Nak { psn: refused, .. } if refused == *psn => {
-            *cause = RewindCause::Nak { after_us }
-        }
-        Event::RnrNak { psn: refused, .. } if refused == *psn => {
-            *cause = RewindCause::Rnr { after_us }
+    let Event::Rewind { psn, cause, .. } = event else { return };
+    let elapsed = u64::try_from(time.since(before.time).as_micros()).ok();
+    match (before.event, cause) {
+        (Event::Nak { psn: refused, .. }, RewindCause::Nak { after_us })
+        | (Event::RnrNak { psn: refused, .. }, RewindCause::Rnr { after_us })
+            if refused == *psn =>
+        {
+            *after_us = elapsed;
         }
         _ => {}
+    }
+}
+
+fn cause_of(event: &FlowEvent) -> RewindCause {
+    match sequence::RewindCause::of_word(event.episode) {
+        sequence::RewindCause::Nak => RewindCause::Nak { after_us: None },
+        sequence::RewindCause::NotReady => RewindCause::Rnr { after_us: None },
+        sequence::RewindCause::Timeout => RewindCause::Timeout { silent_us: event.detail.into() },
+        sequence::RewindCause::Read => RewindCause::ImpliedNak,
+        sequence::RewindCause::Unknown if event.detail >= MIN_TIMEOUT => {
+            RewindCause::Timeout { silent_us: event.detail.into() }
+        }
+        sequence::RewindCause::Unknown => RewindCause::Unexplained,
     }
 }
 
@@ -110,16 +124,15 @@ fn words(event: &FlowEvent) -> Option<Event> {
     let FlowEvent { psn, count, detail, .. } = *event;
     Some(match EventKind::of_code(event.kind)? {
         EventKind::Gap => {
-            Event::Gap { psn, last: detail.wrapping_sub(1) & 0x00ff_ffff, missing: count }
+            Event::Gap { psn, last: detail.wrapping_sub(1) & PSN_MASK, missing: count }
         }
         EventKind::Rewind => {
-            let cause = if detail >= MIN_TIMEOUT {
-                RewindCause::Timeout { silent_us: detail.into() }
-            } else {
-                RewindCause::Unexplained
-            };
-            let last = psn.wrapping_add(count).wrapping_sub(1) & 0x00ff_ffff;
-            Event::Rewind { psn, last, packets: count, filled: 0, cause }
+            let end = psn.wrapping_add(count);
+            let start = if event.episode == 0 { psn } else { event.episode & PSN_MASK };
+            let packets = end.wrapping_sub(start) & PSN_MASK;
+            let last = end.wrapping_sub(1) & PSN_MASK;
+            let cause = cause_of(event);
+            Event::Rewind { psn: start, last, packets, filled: 0, cause }
         }
         EventKind::Nak => match Syndrome::from_byte(detail as u8) {
             Syndrome::RnrNak { timer_code } => {

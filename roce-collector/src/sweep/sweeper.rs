@@ -116,6 +116,7 @@ impl Sweeper {
             ladders: self.ledger.qps.ladders(),
             busy_records: self.ledger.busy,
             unplaced_packets: self.ledger.unplaced,
+            forgotten_events: self.stories.unplaced,
         }
     }
 

@@ -45,6 +45,8 @@ pub struct View {
     pub busy_records: u64,
     /// Packets of the fallback map that are in no flow because there are too many.
     pub unplaced_packets: u64,
+    /// Events of records that were forgotten to make room for those of others.
+    pub forgotten_events: u64,
 }
 
 impl View {

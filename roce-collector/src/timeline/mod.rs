@@ -17,6 +17,7 @@ mod merge;
 mod recorder;
 mod repeats;
 mod run;
+mod told;
 mod words;
 
 pub use event::{Event, FillOutcome, RewindCause};
@@ -24,6 +25,7 @@ pub use fold::{Line, fold};
 pub use log::{Budget, Log};
 pub use merge::{Entry, Story, merge};
 pub use recorder::{Change, Packet, Recorder};
+pub use told::Told;
 pub use words::duration;
 
 use crate::capture::Timestamp;

@@ -148,10 +148,14 @@ pub(super) fn run(turn: &mut Turn) -> u32 {
     if is_new_rewind {
         let count = turn.word.next().distance_from(psn).cast_unsigned();
         let detail = turn.packet.idle;
-        turn.notable = Notable { kind: EventKind::Rewind as u32, psn: psn.get(), count, detail };
+        let is_request = !kind.is_response();
+        let episode = if is_request { record.state.acks.episode_word() } else { 0 };
+        let kind = EventKind::Rewind as u32;
+        turn.notable = Notable { kind, psn: psn.get(), count, detail, episode };
     } else if missing != 0 {
         let kind = EventKind::Gap as u32;
-        turn.notable = Notable { kind, psn: next, count: missing, detail: psn.get() };
+        let (detail, episode) = (psn.get(), 0);
+        turn.notable = Notable { kind, psn: next, count: missing, detail, episode };
     }
     let is_notable = (is_new_rewind || missing != 0) && record.admits_event(turn.packet.time_us);
     let event = if is_notable { tell::EVENT } else { tell::NOTHING };

@@ -167,7 +167,7 @@ fn noted(
     let (psn, time_us) = (turn.packet.psn, turn.packet.time_us);
     if turn.is_nak() && record.admits_event(time_us) {
         let (kind, detail) = (EventKind::Nak as u32, turn.extended >> 24);
-        turn.notable = Notable { kind, psn: psn.get(), count: 0, detail };
+        turn.notable = Notable { kind, psn: psn.get(), count: 0, detail, episode: 0 };
     }
     let state = &mut record.state;
     let aeth = if turn.has_extended() { turn.extended } else { 0 };
