@@ -84,6 +84,10 @@ impl Lab {
         let scenarios = scenario::all().into_iter().flat_map(|scenario| scenario.frames);
         frames.extend(scenarios.map(|frame| frame.bytes));
 
+        // Again in every round, and nobody answers.
+        let stuck = Connection::ipv4(101).forward(Opcode::RC_RDMA_WRITE_ONLY).psn(7);
+        frames.push(stuck.payload_len(64).build());
+
         let losses = losses();
         let (start, mut visited) = (Instant::now(), None::<Instant>);
         let mut sent = Sent::default();
