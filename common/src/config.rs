@@ -14,6 +14,8 @@ pub mod setting {
     pub const SINGLE_INTERFACE: &str = "SINGLE_INTERFACE";
     /// `u32`: 1 where a plain store may overtake earlier ones (not on x86), so that a slot is released by an exchange.
     pub const WEAK_MEMORY_ORDER: &str = "WEAK_MEMORY_ORDER";
+    /// `u32`: side states of the PSN engine that may go to records for timing alone.
+    pub const TIMED_SEQUENCES: &str = "TIMED_SEQUENCES";
     /// `u32`: microseconds of a jiffy.
     pub const JIFFY_US: &str = "JIFFY_US";
     /// [`crate::marking::MarkingPolicy`]: expected marking.

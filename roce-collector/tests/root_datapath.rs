@@ -305,6 +305,37 @@ fn root_copies_that_a_mirror_makes_are_no_retransmissions() {
     assert_eq!((figures.lost, figures.reordered, figures.open), (0, 0, 0), "{figures:?}");
 }
 
+/// Every connection has its answers timed, and there are more connections than side states.
+#[test]
+fn root_timing_leaves_side_states_for_trouble() {
+    const CONNECTIONS: u32 = 120;
+    let [a, b] = [IpAddr::from([10, 0, 0, 1]), IpAddr::from([10, 0, 0, 2])];
+    // A sixth of them have side state.
+    let datapath = load(384, Program::Xdp);
+    let run = |packet: Packet| {
+        datapath.run(Program::Xdp, &packet.build(), 1).expect("the frame runs");
+    };
+    let write = |qp, psn| {
+        let packet = Packet::new(Opcode::RC_RDMA_WRITE_ONLY).ip(a, b).dest_qp(qp).psn(psn);
+        packet.udp_source(0xc000 + qp as u16).payload_len(64).ack_req(true)
+    };
+    let acknowledge = |qp, psn| {
+        let packet = Packet::new(Opcode::RC_ACKNOWLEDGE).ip(b, a).dest_qp(0x1000 + qp).psn(psn);
+        packet.udp_source(0xc000 + qp as u16)
+    };
+    for psn in 0..150 {
+        for qp in 2..2 + CONNECTIONS {
+            run(write(qp, psn));
+            run(acknowledge(qp, psn));
+        }
+    }
+    run(write(2 + CONNECTIONS - 1, 155));
+    let records = kernel_records(&datapath);
+    let figures: Vec<_> = records.values().filter_map(|totals| totals.sequence).collect();
+    assert_eq!(figures.len(), CONNECTIONS as usize, "none was refused");
+    assert_eq!(figures.iter().map(|figures| figures.open).sum::<u64>(), 5);
+}
+
 #[test]
 fn root_a_full_table_loses_no_packet() {
     const FLOWS: u32 = 200_000;

@@ -1,7 +1,7 @@
 //! Every map. User space sets the sizes that say 1 here before it loads the object.
 //!
 //! With the default of 131072 flows: 6 MiB of narrow slots and 36 MiB of their cold parts; for a
-//! sixth as many wide flows 2 MiB and 6 MiB; 1 MiB of fallback. Only the tap counters grow with the
+//! sixth as many wide flows 2 MiB and 6 MiB; 1 MiB of fallback; 7 MiB for the PSN engine. Only the tap counters grow with the
 //! number of CPUs: 11 KiB for each tap and CPU.
 
 use crate::observe::Deferred;

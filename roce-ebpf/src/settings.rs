@@ -18,4 +18,6 @@ pub(crate) static WEAK_MEMORY_ORDER: Global<u32> = Global::new(0);
 #[unsafe(no_mangle)]
 pub(crate) static MARKING: Global<MarkingPolicy> = Global::new(MarkingPolicy::DEFAULT);
 #[unsafe(no_mangle)]
+pub(crate) static TIMED_SEQUENCES: Global<u32> = Global::new(0);
+#[unsafe(no_mangle)]
 pub(crate) static JIFFY_US: Global<u32> = Global::new(4000);

@@ -120,6 +120,7 @@ impl Datapath {
             .override_global(setting::CPUS, &cpu_count, true)
             .override_global(setting::SINGLE_INTERFACE, &single, true)
             .override_global(setting::WEAK_MEMORY_ORDER, &weak_order, true)
+            .override_global(setting::TIMED_SEQUENCES, &(sequences / 2), true)
             .override_global(setting::JIFFY_US, &jiffy, true)
             .override_global(setting::MARKING, &marking, true)
             .load(OBJECT)

@@ -1,7 +1,7 @@
 //! What a packet is to its own PSN space.
 
 use super::events::Notable;
-use super::records::{cold_of, peek, sequence_at, sequence_of};
+use super::records::{cold_of, has_room_for_timing, peek, sequence_at, sequence_of};
 use super::turn::Turn;
 use super::{Step, is_sampled, tell};
 use core::ptr::{addr_of, addr_of_mut};
@@ -53,13 +53,16 @@ fn ordered(place: RecordPlace, word: SequenceWord, turn: &mut Turn, cold: &mut F
     } else {
         tell::NOTHING
     };
-    let is_timed = turn.asks_for_answer() && is_sampled(turn.packets_before) && cold.peer != 0;
+    let is_new = cold.sequence == FlowCold::NO_SEQUENCE;
+    let is_timed = turn.asks_for_answer()
+        && is_sampled(turn.packets_before)
+        && cold.peer != 0
+        && has_room_for_timing(cold);
     if !is_timed && word.is_due(psn, span, kind) {
         return Step { word: word.after(psn, span, kind), tell: answer };
     }
     // What does not exist has nothing to learn, nor to age.
     let is_start = !word.is_known() || word.only_ages(psn, span, kind);
-    let is_new = cold.sequence == FlowCold::NO_SEQUENCE;
     if is_new && is_start && span != 0 && !is_timed {
         return Step { word: word.started(psn, span, kind), tell: answer };
     }

@@ -1,6 +1,7 @@
 //! Any record, by its place: its lock, cold part and side state.
 
 use crate::maps::{FREE_SEQUENCES, NARROW_COLD, NARROW_SLOTS, SEQUENCES, WIDE_COLD, WIDE_SLOTS};
+use crate::settings::TIMED_SEQUENCES;
 use crate::store::{release, take};
 use core::ptr::addr_of_mut;
 use roce_common::flow::{FlowCold, RecordPlace, SequenceRecord};
@@ -62,6 +63,23 @@ pub(super) fn sequence_of(cold: &mut FlowCold) -> Option<&'static mut SequenceRe
         };
     }
     sequence_at(cold.sequence)
+}
+
+/// Whether a record whose lock is held has side state, or gets one for timing alone. Half of them are kept
+/// for records where something is not in order: the lowest ones are handed out first.
+#[inline(always)]
+pub(super) fn has_room_for_timing(cold: &mut FlowCold) -> bool {
+    if cold.sequence != FlowCold::NO_SEQUENCE {
+        return cold.sequence != FlowCold::SEQUENCE_REFUSED;
+    }
+    let Ok(Some(index)) = FREE_SEQUENCES.pop() else { return false };
+    if index >= TIMED_SEQUENCES.load() {
+        // There is room, for it was just taken out.
+        let _ = FREE_SEQUENCES.push(index, 0);
+        return false;
+    }
+    cold.sequence = index.wrapping_add(1);
+    true
 }
 
 /// The side state with this link, of a record whose lock is held.
