@@ -337,6 +337,25 @@ fn root_timing_leaves_side_states_for_trouble() {
 }
 
 #[test]
+fn root_what_goes_missing_while_the_tap_loses_packets_is_unseen() {
+    let datapath = load(4096, Program::Xdp);
+    let run = |psn| {
+        let packet = Packet::new(Opcode::RC_RDMA_WRITE_ONLY).dest_qp(9).psn(psn).payload_len(64);
+        datapath.run(Program::Xdp, &packet.build(), 1).expect("the frame runs");
+    };
+    (0..10).chain([12]).for_each(run);
+    let index = (0..datapath.narrow.len())
+        .find(|index| datapath.narrow.slot(*index).is_some_and(|slot| slot.key.tag().is_some()))
+        .expect("one record");
+    let since = datapath.narrow.slot(index).expect("inside").sequence_word();
+    run(18);
+    datapath.narrow.note_tap_loss(index, since);
+    let records = kernel_records(&datapath);
+    let figures = records.values().find_map(|totals| totals.sequence).expect("one record");
+    assert_eq!((figures.unseen, figures.open), (5, 2), "only what is new: {figures:?}");
+}
+
+#[test]
 fn root_a_full_table_loses_no_packet() {
     const FLOWS: u32 = 200_000;
     let datapath = load(131_072, Program::Xdp);

@@ -17,6 +17,7 @@ use crate::bpf::{Attachments, Datapath, RunStatistics, event_clock_ns};
 use crate::capture::Timestamp;
 use crate::cli::collector::Collector;
 use crate::export::{HookLabel, ProgramRuns, Snapshot, direction_of_tap};
+use crate::host::InterfaceDrops;
 use crate::http::{FlowsAnswer, FlowsQuestion, HookReport, OtherFlowsReport, Status};
 use crate::inventory::QpSnapshot;
 use crate::logs::LogCounters;
@@ -50,6 +51,8 @@ struct Running {
     durations: Durations,
     started: Instant,
     swept: Moment,
+    /// By interface, in the order of their taps.
+    drops: Vec<InterfaceDrops>,
     has_spill_failed: bool,
 }
 
@@ -67,6 +70,9 @@ impl SweepLoop {
             max_peers: collector.max_peers as usize,
             qp_series: collector.qp_series as usize,
         };
+        let sysfs = &collector.running.sysfs_root;
+        let drops = collector.interfaces.iter().map(|name| InterfaceDrops::new(sysfs, name));
+        let drops = drops.collect();
         let started = Instant::now();
         let mut running = Running {
             sweeper: Sweeper::new(options, &self.datapath),
@@ -77,6 +83,7 @@ impl SweepLoop {
             started,
             swept: moment(started),
             has_spill_failed: false,
+            drops,
         };
         running.sweep();
         thread::Builder::new().name("sweep".to_owned()).spawn(move || running.run(&is_stopping))
@@ -105,6 +112,11 @@ impl Running {
     fn sweep(&mut self) {
         self.swept = moment(self.started);
         let start = Instant::now();
+        for (device, drops) in (0..).zip(&mut self.drops) {
+            if drops.have_moved() {
+                self.sweeper.note_interface_loss(device);
+            }
+        }
         match self.sweeper.sweep(&mut self.parts.datapath, self.swept) {
             Ok(()) => self.has_spill_failed = false,
             Err(error) if !self.has_spill_failed => {

@@ -148,6 +148,11 @@ impl<K: FlowKey> FlowTable<K> {
         unsafe { cold.write_volatile(changed) };
     }
 
+    /// The tap lost packets since the record's word was `since`.
+    pub fn note_tap_loss(&self, index: usize, since: SequenceWord) {
+        self.with_sequence(index, |sequence| sequence.note_tap_loss(since));
+    }
+
     /// Takes a record out of the table if it is still as `expected`; its last state.
     pub fn evict(&self, index: usize, expected: &FlowSlot<K>) -> Option<RecordState<K>> {
         let mut guard = self.lock(index)?;

@@ -7,11 +7,13 @@
 //! Only sysfs is read, and nothing else is asked of the driver. The root of sysfs is a parameter.
 
 mod counters;
+mod drops;
 mod ports;
 mod visibility;
 mod watch;
 
 pub use counters::PortCounters;
+pub use drops::InterfaceDrops;
 pub use ports::{RdmaPort, find_ports};
 pub use visibility::{Blindness, Sample, Visibility};
 pub use watch::{HookPackets, HostReport, HostWatch};

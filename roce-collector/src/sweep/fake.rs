@@ -93,6 +93,8 @@ impl<K: FlowKey> RecordSource<K> for FakeTable<K> {
 
     fn settle(&self, _: usize) {}
 
+    fn note_tap_loss(&self, _: usize, _: SequenceWord) {}
+
     fn link(&self, _: usize, _: usize, _: PsnSpace) {}
 
     fn evict(&self, index: usize, expected: &FlowSlot<K>) -> Option<RecordState<K>> {

@@ -3,6 +3,7 @@
 use roce_common::flow::{FlowCold, FlowKey, FlowSlot, PsnSpace, WideKey};
 use roce_common::marking::MarkingPolicy;
 use roce_common::psn::Psn;
+use roce_common::sequence::SequenceWord;
 use roce_common::wire::Transport;
 
 use super::counts::Mark;
@@ -51,6 +52,8 @@ struct Tracked<K> {
     /// Of requests, the last try of the retry ladder that the sender is on, and the highest PSN then.
     last_try: (u32, Option<Psn>),
     last_seen: Timestamp,
+    /// Its PSN state when it was last read.
+    word: SequenceWord,
     /// Whether the record of the other direction is known; of requests, that of their ACKs.
     has_peer: bool,
     /// Of requests, whether the record of their READ responses is known.
@@ -86,6 +89,8 @@ pub(super) struct Unpaired<K> {
 pub(super) struct Sweep<'a> {
     pub(super) now: Moment,
     pub(super) idle_seconds: u32,
+    /// Taps that lost packets since the last sweep, as bits.
+    pub(super) lossy_taps: u32,
     pub(super) marking: &'a MarkingPolicy,
     pub(super) ledger: &'a mut Ledger,
 }
@@ -106,6 +111,11 @@ impl<K: FlowKey + Into<WideKey>> Records<K> {
             let is_tracked = self.tracked[index].is_some();
             if !is_tracked && slot.key.tag().is_none() {
                 continue;
+            }
+            if let (Some(tracked), Some(tag)) = (&self.tracked[index], slot.key.tag())
+                && sweep.lossy_taps >> tag.tap() & 1 != 0
+            {
+                table.note_tap_loss(index, tracked.word);
             }
             if !is_tracked || self.seen[index].packets != slot.packets {
                 self.take_up(table, index, sweep);
@@ -209,6 +219,7 @@ impl<K: FlowKey + Into<WideKey>> Records<K> {
                 open: OpenPsns::default(),
                 last_try: (0, None),
                 last_seen: sweep.now.wall,
+                word: SequenceWord::default(),
                 has_peer: false,
                 has_responses: false,
             }))
@@ -219,6 +230,7 @@ impl<K: FlowKey + Into<WideKey>> Records<K> {
             snapshot = snapshot.with_sequence(totals);
         }
         (tracked.has_peer, tracked.has_responses) = (cold.peer != 0, cold.responses != 0);
+        tracked.word = slot.sequence_word();
         let mark = Mark::of(&tracked.totals);
         tracked.totals.advance(&tracked.before, &snapshot);
         if is_untracked {

@@ -43,6 +43,8 @@ pub struct Sweeper {
     ledger: Ledger,
     pub(super) stories: Stories,
     taps: Vec<TapCounters>,
+    /// Taps that are known to have lost packets since the last sweep, as bits.
+    lossy_taps: u32,
     sequence_states: usize,
 }
 
@@ -57,8 +59,15 @@ impl Sweeper {
             ledger: Ledger::new(options.max_peers, options.qp_series),
             stories: Stories::default(),
             taps: vec![TapCounters::default(); usize::from(options.devices) * 2],
+            lossy_taps: 0,
             sequence_states: tables.sequence_states(),
         }
+    }
+
+    /// The interface of this device lost frames before its hooks saw them: what has gone missing since the
+    /// last sweep, the tap may not have seen.
+    pub fn note_interface_loss(&mut self, device: u8) {
+        self.lossy_taps |= 1 << (device * 2);
     }
 
     /// Takes up everything that changed. Call it about once a second, for some counters of the tables
@@ -73,14 +82,19 @@ impl Sweeper {
         }
         self.stories.age(now, self.options.flow_idle);
         // Before the records, so that they hold all that the taps count.
+        let mut lossy_taps = std::mem::take(&mut self.lossy_taps);
         for (tap, counters) in (0..).zip(&mut self.taps) {
+            let slot_busy = counters.slot_busy;
             *counters = tables.tap(tap);
+            // Such a packet is counted, but the PSN engine did not get it.
+            lossy_taps |= u32::from(counters.slot_busy != slot_busy) << tap;
         }
         self.ledger.peers.age(now.seconds());
         self.ledger.qps.begin(now.seconds());
         let mut sweep = Sweep {
             now,
             idle_seconds: self.options.flow_idle.as_secs() as u32,
+            lossy_taps,
             marking: &self.options.marking,
             ledger: &mut self.ledger,
         };

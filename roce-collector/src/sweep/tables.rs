@@ -2,6 +2,7 @@
 
 use roce_common::event::FlowEvent;
 use roce_common::flow::{FlowKey, FlowSlot, NarrowKey, PsnSpace, SpillCount, SpillKey, WideKey};
+use roce_common::sequence::SequenceWord;
 use roce_common::tap::TapCounters;
 
 use crate::bpf::{Datapath, DatapathError, FlowTable, RecordState};
@@ -27,6 +28,9 @@ pub trait RecordSource<K> {
 
     /// Decides what waits for late packets in a record that no packet comes to any more.
     fn settle(&self, index: usize);
+
+    /// Tells a record that its tap lost packets since its word was `since`.
+    fn note_tap_loss(&self, index: usize, since: SequenceWord);
 
     /// Makes a record of requests and one of their answers, which are of `space`, known to each other.
     fn link(&self, requests: usize, answers: usize, space: PsnSpace);
@@ -81,6 +85,10 @@ impl<K: FlowKey> RecordSource<K> for FlowTable<K> {
 
     fn settle(&self, index: usize) {
         self.settle(index);
+    }
+
+    fn note_tap_loss(&self, index: usize, since: SequenceWord) {
+        self.note_tap_loss(index, since);
     }
 
     fn link(&self, requests: usize, answers: usize, space: PsnSpace) {
