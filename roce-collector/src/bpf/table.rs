@@ -70,37 +70,43 @@ impl<K: FlowKey> FlowTable<K> {
     }
 
     /// One consistent state of a record; `None` past the end, or when it is updated too quickly.
+    ///
+    /// Without the lock: a reader that is interrupted while it holds it would keep packets from their record.
     pub fn read(&self, index: usize) -> Option<RecordState<K>> {
-        let cold = self.cold.pointer(index)?;
         for _ in 0..MAX_ATTEMPTS {
             let before = self.slot(index)?;
             fence(Ordering::Acquire);
-            // SAFETY: as in `slot`; every bit pattern is a valid cold part.
-            let cold = unsafe { cold.read_volatile() };
-            if cold.sequence != FlowCold::NO_SEQUENCE {
-                // What the other direction says changes a side state and no packet counter.
-                return self.read_locked(index);
-            }
+            let (cold, sequence) = self.peek(index)?;
             fence(Ordering::Acquire);
-            let after = self.slot(index)?;
-            // Every update counts a packet and holds the lock meanwhile; see `FlowSlot`.
-            if !SequenceWord(before.lock).is_locked()
-                && before.lock == after.lock
-                && before.packets == after.packets
-                && before.bytes_and_class == after.bytes_and_class
-                && before.port_and_time == after.port_and_time
-                && before.key.is_same(&after.key)
+            let slot = self.slot(index)?;
+            fence(Ordering::Acquire);
+            // Every change is made under the lock, and every packet is counted; see `FlowSlot`. What the other
+            // direction says counts no packet here: it changes the side state, and then one of two looks
+            // at that, before and after the lock was seen free, differs from the other.
+            if !SequenceWord(slot.lock).is_locked()
+                && before.packets == slot.packets
+                && before.bytes_and_class == slot.bytes_and_class
+                && before.port_and_time == slot.port_and_time
+                && before.key.is_same(&slot.key)
+                && self.peek(index).is_some_and(|(again, sequence_again)| {
+                    cold.sequence == again.sequence
+                        && cold.run_packets == again.run_packets
+                        && sequence == sequence_again
+                })
             {
-                return Some(RecordState { slot: after, cold, sequence: None });
+                return Some(RecordState { slot, cold, sequence });
             }
             spin_loop();
         }
         None
     }
 
-    fn read_locked(&self, index: usize) -> Option<RecordState<K>> {
-        let guard = self.lock(index)?;
-        guard.record()
+    /// Cold part and side state as they are in this moment, perhaps in the middle of an update.
+    fn peek(&self, index: usize) -> Option<(FlowCold, Option<SequenceState>)> {
+        let cold = self.cold.pointer(index)?;
+        // SAFETY: as in `slot`; every bit pattern is a valid cold part.
+        let cold = unsafe { cold.read_volatile() };
+        Some((cold, self.sequences.read(cold.sequence)))
     }
 
     /// Lets the PSN engine work on a record that has side state, under the record's lock. `false` when it
