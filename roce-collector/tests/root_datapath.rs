@@ -8,7 +8,7 @@ use roce_collector::bpf::{Datapath, DatapathOptions, FlowTable, RecordState};
 use roce_collector::capture::{CaptureReader, Frame, LinkType, TapLoss};
 use roce_collector::flow::{RecordSnapshot, RecordTotals};
 use roce_collector::read::Engine;
-use roce_common::flow::{FlowKey, WideKey};
+use roce_common::flow::{FlowKey, PsnSpace, WideKey};
 use roce_common::marking::MarkingPolicy;
 use roce_common::tap::TapCounters;
 use roce_testkit::packet::{Opcode, Packet};
@@ -353,6 +353,48 @@ fn root_what_goes_missing_while_the_tap_loses_packets_is_unseen() {
     let records = kernel_records(&datapath);
     let figures = records.values().find_map(|totals| totals.sequence).expect("one record");
     assert_eq!((figures.unseen, figures.open), (5, 2), "only what is new: {figures:?}");
+}
+
+#[test]
+fn root_answers_find_requests_that_were_taken_out_and_came_again() {
+    let [a, b] = [IpAddr::from([10, 0, 0, 1]), IpAddr::from([10, 0, 0, 2])];
+    let datapath = load(4096, Program::Xdp);
+    let run = |packet: Packet| {
+        datapath.run(Program::Xdp, &packet.build(), 1).expect("the frame runs");
+    };
+    let write = |psn| {
+        let packet = Packet::new(Opcode::RC_RDMA_WRITE_ONLY).ip(a, b).dest_qp(9).psn(psn);
+        packet.payload_len(64)
+    };
+    let answer = |psn| Packet::new(Opcode::RC_ACKNOWLEDGE).ip(b, a).dest_qp(8).psn(psn);
+    let table = &datapath.narrow;
+    let find = |space| {
+        let is_its = |index: &usize| {
+            table
+                .slot(*index)
+                .and_then(|slot| slot.key.tag())
+                .is_some_and(|tag| tag.space() == space)
+        };
+        (0..table.len()).find(is_its).expect("a record")
+    };
+    run(write(0));
+    run(answer(0));
+    let (requests, answers) = (find(PsnSpace::Request), find(PsnSpace::Acknowledge));
+    let linked = |index| table.read(index).expect("nobody writes").cold.peer;
+    assert_eq!((linked(requests), linked(answers)), (answers as u32 + 1, requests as u32 + 1));
+
+    table.evict(requests, &table.slot(requests).expect("inside")).expect("it did not change");
+    assert_eq!(linked(answers), 0, "nobody finds what is gone");
+    run(write(1));
+    run(write(3));
+    let again = find(PsnSpace::Request);
+    // As the sweep does where the kernel has not: the PSNs tell.
+    table.link(again, answers, PsnSpace::Acknowledge);
+    run(write(4));
+    run(answer(4));
+    let records = kernel_records(&datapath);
+    let figures = records.values().find_map(|totals| totals.sequence).expect("requests");
+    assert_eq!((figures.unseen, figures.open, figures.lost), (1, 0, 0), "{figures:?}");
 }
 
 #[test]

@@ -3,15 +3,22 @@
 use super::{Bth, Deth, Opcode, PacketRead, RocePacket, Transport};
 
 const QP_1: u32 = 1;
-const MAD_LEN: usize = 24;
-const CLASS_OFFSET: usize = 1;
-const CM_CLASS: u8 = 0x07;
-const ATTRIBUTE_OFFSET: usize = 16;
-const REQUEST: u16 = 0x10;
-const REPLY: u16 = 0x13;
-/// Local QPN in a REQ and in a REP, behind the MAD header, each followed by a byte of other things.
-const REQUEST_QP_OFFSET: usize = 32;
-const REPLY_QP_OFFSET: usize = 12;
+/// Length of the MAD header.
+pub const MAD_LEN: usize = 24;
+/// Where it has its class.
+pub const CLASS_OFFSET: usize = 1;
+/// Class of connection management.
+pub const CM_CLASS: u8 = 0x07;
+/// Where the MAD header has the attribute, which says what the message is.
+pub const ATTRIBUTE_OFFSET: usize = 16;
+/// Attribute of a REQ.
+pub const REQUEST: u16 = 0x10;
+/// Attribute of a REP.
+pub const REPLY: u16 = 0x13;
+/// Local QPN in a REQ, behind the MAD header; a byte of other things follows.
+pub const REQUEST_QP_OFFSET: usize = 32;
+/// Local QPN in a REP.
+pub const REPLY_QP_OFFSET: usize = 12;
 
 /// QP of the sender that a REQ or REP opens, so that it starts anew; 0 for any other packet.
 #[inline(always)]

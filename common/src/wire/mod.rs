@@ -11,7 +11,7 @@
 mod aeth;
 mod atomic;
 mod bth;
-mod cm;
+pub mod cm;
 mod deth;
 mod ethernet;
 mod extended;

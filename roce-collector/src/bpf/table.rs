@@ -142,6 +142,21 @@ impl<K: FlowKey> FlowTable<K> {
         });
     }
 
+    /// Takes a record that is gone out of those that it was linked to, so that they find its successor.
+    fn unlink(&self, index: usize, gone: &FlowCold) {
+        let link = index as u32 + 1;
+        for other in [gone.peer, gone.responses] {
+            let Some(other) = other.checked_sub(1) else { continue };
+            self.change_cold(other as usize, |cold| {
+                for end in [&mut cold.peer, &mut cold.responses] {
+                    if *end == link {
+                        *end = 0;
+                    }
+                }
+            });
+        }
+    }
+
     /// Changes a cold part under the record's lock; not at all when the lock is not to be had.
     fn change_cold(&self, index: usize, change: impl FnOnce(&mut FlowCold)) {
         let (Some(_guard), Some(cold)) = (self.lock(index), self.cold.pointer(index)) else {
@@ -172,6 +187,8 @@ impl<K: FlowKey> FlowTable<K> {
         self.sequences.release(last.cold.sequence);
         guard.vacate(K::REMOVED);
         self.reclaim(index);
+        drop(guard);
+        self.unlink(index, &last.cold);
         Some(last)
     }
 

@@ -4,6 +4,10 @@ use std::collections::{HashMap, VecDeque};
 use std::net::IpAddr;
 
 use roce_common::flow::{FlowKey, WideKey};
+use roce_common::wire::cm::{
+    ATTRIBUTE_OFFSET, CLASS_OFFSET, CM_CLASS, MAD_LEN, REPLY, REPLY_QP_OFFSET, REQUEST,
+    REQUEST_QP_OFFSET,
+};
 use roce_common::wire::{Bth, Deth, RocePacket, Transport};
 
 use super::{Qp, QpEnd};
@@ -17,17 +21,10 @@ const MAX_CONNECTIONS: usize = 1 << 17;
 /// Messages that are kept for time lines.
 const MAX_EVENTS: usize = 1 << 16;
 
-/// Attribute number in a MAD, and where the messages have what (IBTA 12.6; Linux `ib_cm`).
-const MAD_LEN: usize = 24;
-const CM_CLASS: u8 = 0x07;
-const ATTRIBUTE: usize = 16;
-const REQUEST: u16 = 0x10;
-const REQUEST_QP: usize = 32;
+/// Further attributes, and where the messages have what (IBTA 12.6; Linux `ib_cm`).
 const REQUEST_PSN: usize = 44;
 const REJECT: u16 = 0x12;
 const REJECT_REASON: usize = 10;
-const REPLY: u16 = 0x13;
-const REPLY_QP: usize = 12;
 const REPLY_PSN: usize = 20;
 const READY_TO_USE: u16 = 0x14;
 const DISCONNECT_REQUEST: u16 = 0x15;
@@ -84,23 +81,23 @@ impl Connections {
             return None;
         }
         let mad = frame.get(packet.bth_offset + Bth::LEN + Deth::LEN..)?;
-        if mad.get(1) != Some(&CM_CLASS) {
+        if mad.get(CLASS_OFFSET) != Some(&CM_CLASS) {
             return None;
         }
-        let attribute = u16::from_be_bytes(*mad.get(ATTRIBUTE..)?.first_chunk()?);
+        let attribute = u16::from_be_bytes(*mad.get(ATTRIBUTE_OFFSET..)?.first_chunk()?);
         let message = mad.get(MAD_LEN..)?;
         let word = |at: usize| message.get(at..)?.first_chunk().copied().map(u32::from_be_bytes);
         let number = |at: usize| Some(word(at)? >> 8);
         match attribute {
             REQUEST => {
-                let qp = Qp { host: key.source, number: number(REQUEST_QP)? };
+                let qp = Qp { host: key.source, number: number(REQUEST_QP_OFFSET)? };
                 let id = word(LOCAL_ID)?;
                 let psn = number(REQUEST_PSN).unwrap_or(0);
                 self.keep(moment, key, qp, Event::ConnectRequest { qp: qp.number, psn });
                 Some((qp, self.request(id, qp)?))
             }
             REPLY => {
-                let qp = Qp { host: key.source, number: number(REPLY_QP)? };
+                let qp = Qp { host: key.source, number: number(REPLY_QP_OFFSET)? };
                 let psn = number(REPLY_PSN).unwrap_or(0);
                 self.keep(moment, key, qp, Event::ConnectReply { qp: qp.number, psn });
                 Some((qp, self.reply(word(LOCAL_ID)?, word(REMOTE_ID)?, key, qp)?))

@@ -65,13 +65,10 @@ pub(crate) extern "C" fn roce_tell_peers(what: u32) -> u32 {
 
 #[inline(always)]
 fn answer(place: RecordPlace, turn: &Turn, links: Links) {
-    let requests = if links.peer != 0 {
-        // The requests may have been taken out, and others put there.
-        let requests = place.linked(links.peer);
-        Links::of(requests).is_some_and(|links| links.lead_to(place)).then_some(requests)
-    } else {
-        link(place, turn)
-    };
+    let known = place.linked(links.peer);
+    // The requests may have been taken out, and others put there.
+    let is_mutual = links.peer != 0 && Links::of(known).is_some_and(|them| them.lead_to(place));
+    let requests = if is_mutual { Some(known) } else { link(place, turn) };
     let Some(requests) = requests else {
         // The first few look again; the rest wait for user space.
         let looks_again = turn.packets_before < MAX_LOOKS;
