@@ -37,8 +37,8 @@ pub struct WireTrouble {
     pub requester_qp: Option<u32>,
     /// Who should answer.
     pub responder: IpAddr,
-    /// Its QP.
-    pub responder_qp: u32,
+    /// Its QP, where known.
+    pub responder_qp: Option<u32>,
     /// What it is.
     pub kind: WireKind,
 }
