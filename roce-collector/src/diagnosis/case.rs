@@ -36,8 +36,12 @@ pub struct Failure {
     pub blamed: Vec<(Cause, Option<Timestamp>)>,
     /// There are flushes, and nothing that they follow from.
     pub is_flush_only: bool,
+    /// Work requests that had completed before, where a log says it: 0 when nothing ever did.
+    pub completed: Option<u64>,
     /// RDMA device of the queue pair.
     pub device: Option<String>,
+    /// Network interface of that device, or the one whose tap saw the packets.
+    pub interface: Option<String>,
     /// Requester.
     pub local_ip: Option<IpAddr>,
     /// Its QP.

@@ -32,6 +32,8 @@ pub struct TapSight {
     pub requests: Option<Requests>,
     /// Answers of the responder; `None` when there were none.
     pub answers: Option<Answers>,
+    /// Reason code with which the connection manager refused the connection (REJ), if one did.
+    pub rejected: Option<u16>,
 }
 
 /// Where a tap is between requester and responder.
@@ -47,6 +49,9 @@ pub enum Place {
 }
 
 /// Packets from the requester.
+///
+/// Counts are of the time around the failure where the source can tell it (live: the latest 120 s), else of
+/// all that the tap saw of the connection.
 #[derive(Clone, Debug, Default)]
 pub struct Requests {
     /// Packets.
@@ -67,10 +72,16 @@ pub struct Requests {
     pub wrong_dscp: u64,
     /// Congestion notifications to the requester.
     pub cnps: u64,
+    /// When congestion was told of last: by a CE mark or a congestion notification.
+    pub last_congestion: Option<Timestamp>,
     /// Sizes that pass and sizes that do not.
     pub payload: Option<Payload>,
-    /// Whether the connection manager was seen to end the connection.
+    /// Whether the responder was seen to end the connection (CM DREQ from it, or DREP to a DREQ of the requester)
+    /// before the retry ladder began. A DREQ that the requester sends after its own failure does not count.
     pub was_disconnected: bool,
+    /// Whether the tap was there when the connection began: it saw the messages of the connection manager, or the
+    /// first packet came well after the tap's own start.
+    pub is_from_start: bool,
 }
 
 /// Tries of one PSN.
