@@ -21,6 +21,7 @@ pub use case::{Case, Failure, Outcome};
 pub use facts::{FactsError, HostFacts, SideFacts};
 pub use opinion::{Diagnosis, Evidence, Finding, Opinion};
 pub use rules::diagnose;
+pub(crate) use sight::MOST_RETRIES;
 pub use sight::{
     Answers, Ladder, Neighbours, Payload, PeerQp, Place, Requests, Sight, TapSight, Traffic,
 };

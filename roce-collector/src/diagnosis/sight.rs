@@ -211,4 +211,4 @@ impl Sight {
 }
 
 /// The 3-bit retry counter of a QP allows no more, IBTA 9.7.5.1.4: who goes on retries for ever.
-pub(super) const MOST_RETRIES: u32 = 7;
+pub(crate) const MOST_RETRIES: u32 = 7;

@@ -6,8 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
 use roce_common::flow::opcode_of_index;
-use roce_common::tap::NAK_UNKNOWN;
-use roce_common::wire::{Opcode, Operation, RNR_TIMER_MICROSECONDS, RoceVersion, VlanTag};
+use roce_common::tap::{NAK_COUNTERS, NAK_UNKNOWN};
+use roce_common::wire::{Opcode, Operation, RoceVersion, VlanTag};
 use serde::{Deserialize, Serialize};
 
 use super::{
@@ -266,14 +266,18 @@ impl FlowReport {
 
 impl NakReport {
     fn of(flow: &Flow<'_>) -> Self {
-        let naks = flow.naks();
+        Self::of_counters(&flow.naks())
+    }
+
+    /// Of counters by [`roce_common::tap::nak_index`].
+    pub const fn of_counters(naks: &[u64; NAK_COUNTERS]) -> Self {
         Self {
             psn_sequence_error: naks[0],
             invalid_request: naks[1],
             remote_access_error: naks[2],
             remote_operational_error: naks[3],
             invalid_rd_request: naks[4],
-            unknown: naks[usize::from(NAK_UNKNOWN)],
+            unknown: naks[NAK_UNKNOWN as usize],
         }
     }
 
@@ -332,9 +336,7 @@ fn dscp(flow: &Flow<'_>) -> BTreeMap<u8, u64> {
 }
 
 fn rnr_timer_ms(flow: &Flow<'_>) -> Option<f64> {
-    let code = flow.records().find_map(|(_, totals)| totals.rnr_timer_code)?;
-    let microseconds = RNR_TIMER_MICROSECONDS.get(usize::from(code))?;
-    Some(f64::from(*microseconds) / 1000.0)
+    flow.records().find_map(|(_, totals)| totals.rnr_timer_ms())
 }
 
 fn udp_source_ports(flow: &Flow<'_>) -> Option<u64> {

@@ -1,6 +1,6 @@
 //! What the PSN engine keeps beside a record, added up.
 
-use roce_common::sequence::{Histograms, RetryLadder, SequenceState};
+use roce_common::sequence::{Histograms, RetryLadder, RewindCause, SequenceState};
 
 use super::Spread;
 
@@ -15,12 +15,15 @@ pub struct SideTotals {
     pub ladder: Option<RetryLadder>,
     /// The longest that a look found.
     pub longest_ladder: Option<RetryLadder>,
+    /// Why the sender went back the last time before the last look.
+    pub cause: Option<RewindCause>,
 }
 
 impl SideTotals {
     /// Adds what was counted since the last look. The distributions of that, if there is anything.
     pub fn advance(&mut self, state: &SequenceState) -> Option<Spread> {
         self.note_ladder(state.acks.ladder());
+        self.cause = state.acks.episode().map(|episode| episode.cause);
         if state.spread == self.looked_at {
             return None;
         }

@@ -9,7 +9,7 @@ use roce_common::flow::{
 use roce_common::marking::MarkingPolicy;
 use roce_common::psn::Psn;
 use roce_common::tap::{NAK_COUNTERS, NAK_RNR};
-use roce_common::wire::VlanTag;
+use roce_common::wire::{RNR_TIMER_MICROSECONDS, VlanTag};
 
 use super::{RecordSnapshot, SequenceReport, SideTotals};
 
@@ -163,6 +163,12 @@ impl RecordTotals {
         if let Some(nak) = key.nak().and_then(|index| self.naks.get_mut(usize::from(index))) {
             *nak += packets;
         }
+    }
+
+    /// Wait that the last RNR NAK asked for, in milliseconds.
+    pub fn rnr_timer_ms(&self) -> Option<f64> {
+        let microseconds = RNR_TIMER_MICROSECONDS.get(usize::from(self.rnr_timer_code?))?;
+        Some(f64::from(*microseconds) / 1000.0)
     }
 
     /// As a record does it: a bounded number of values is told apart.

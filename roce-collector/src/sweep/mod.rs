@@ -12,9 +12,11 @@
 //! back.
 
 mod counts;
+mod history;
 mod ledger;
 mod pairing;
 mod peers;
+mod picture;
 mod qps;
 mod records;
 mod report;
@@ -22,11 +24,13 @@ mod spill;
 mod stories;
 mod sweeper;
 mod tables;
+mod troubles;
 mod view;
 
 pub use counts::{Counts, PsnCounts};
 pub use ledger::TapSequences;
 pub use peers::PeerKey;
+pub use picture::Picture;
 pub use qps::QpKey;
 pub use report::FlowList;
 pub use sweeper::{SweepOptions, Sweeper};

@@ -1,17 +1,20 @@
 //! The records of one table.
 
-use roce_common::flow::{FlowCold, FlowKey, FlowSlot, PsnSpace, WideKey};
+use roce_common::flow::{FlowCold, FlowKey, FlowSlot, PsnSpace, RecordTag, WideKey};
 use roce_common::marking::MarkingPolicy;
 use roce_common::psn::Psn;
 use roce_common::sequence::SequenceWord;
 use roce_common::wire::Transport;
 
 use super::counts::Mark;
+use super::history::{Histories, HistoryId, Second};
 use super::ledger::{Account, Ledger, OpenPsns};
+use super::picture::ladder_age;
+use super::troubles::{LadderLook, LadderWatch, Troubles};
 use super::{Moment, RecordSource};
 use crate::bpf::RecordState;
 use crate::capture::Timestamp;
-use crate::flow::{Record, RecordSnapshot, RecordTotals};
+use crate::flow::{FlowId, Record, RecordSnapshot, RecordTotals};
 
 /// From this part of its capacity on, a table gives up its longest idle records.
 const PRESSURE: (usize, usize) = (9, 10);
@@ -52,6 +55,8 @@ struct Tracked<K> {
     /// Of requests, the last try of the retry ladder that the sender is on, and the highest PSN then.
     last_try: (u32, Option<Psn>),
     last_seen: Timestamp,
+    history: Option<HistoryId>,
+    watch: LadderWatch,
     /// Its PSN state when it was last read.
     word: SequenceWord,
     /// Whether the record of the other direction is known; of requests, that of their ACKs.
@@ -74,6 +79,14 @@ impl<K> Tracked<K> {
         let sees_answers = self.has_peer || self.has_responses;
         if sees_answers || self.last_try.1 == highest { tries } else { 0 }
     }
+
+    /// The ladder that the sender of these requests is on.
+    fn ladder_look(&self, now: Moment) -> Option<LadderLook> {
+        let side = self.totals.side.as_deref()?;
+        let ladder = side.ladder?;
+        let silence = now.wall.since(self.last_seen);
+        Some(LadderLook { ladder, cause: side.cause, age: ladder_age(&ladder, now), silence })
+    }
 }
 
 /// A record that does not know all others of its connection.
@@ -85,6 +98,18 @@ pub(super) struct Unpaired<K> {
     pub(super) has_responses: bool,
 }
 
+/// A record and all that is known of it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct SeenRecord<'a> {
+    pub(super) id: FlowId,
+    pub(super) tag: RecordTag,
+    pub(super) totals: &'a RecordTotals,
+    pub(super) last_seen: Timestamp,
+    pub(super) history: Option<HistoryId>,
+    /// Of requests, whether a record of their answers is known.
+    pub(super) sees_answers: bool,
+}
+
 /// What one sweep works with.
 pub(super) struct Sweep<'a> {
     pub(super) now: Moment,
@@ -93,6 +118,7 @@ pub(super) struct Sweep<'a> {
     pub(super) lossy_taps: u32,
     pub(super) marking: &'a MarkingPolicy,
     pub(super) ledger: &'a mut Ledger,
+    pub(super) histories: &'a mut Histories,
 }
 
 impl<K: FlowKey + Into<WideKey>> Records<K> {
@@ -168,7 +194,7 @@ impl<K: FlowKey + Into<WideKey>> Records<K> {
         let slot = record.slot;
         let is_other = |tracked: &Tracked<K>| !tracked.key.is_same(&slot.key);
         if self.tracked[index].as_deref().is_some_and(is_other) {
-            self.forget(index, sweep.ledger);
+            self.forget(index, sweep);
         }
         if slot.packets == 0 && self.tracked[index].is_none() {
             // Claimed, but not yet counted.
@@ -219,6 +245,8 @@ impl<K: FlowKey + Into<WideKey>> Records<K> {
                 open: OpenPsns::default(),
                 last_try: (0, None),
                 last_seen: sweep.now.wall,
+                history: None,
+                watch: LadderWatch::default(),
                 word: SequenceWord::default(),
                 has_peer: false,
                 has_responses: false,
@@ -232,6 +260,7 @@ impl<K: FlowKey + Into<WideKey>> Records<K> {
         (tracked.has_peer, tracked.has_responses) = (cold.peer != 0, cold.responses != 0);
         tracked.word = slot.sequence_word();
         let mark = Mark::of(&tracked.totals);
+        let payload_bytes = tracked.totals.payload_bytes;
         tracked.totals.advance(&tracked.before, &snapshot);
         if is_untracked {
             // Up to now nothing was missing; from now on nobody knows.
@@ -257,7 +286,11 @@ impl<K: FlowKey + Into<WideKey>> Records<K> {
         if has_packets {
             tracked.last_seen = sweep.now.wall;
         }
-        sweep.ledger.book(tracked.account, mark.counts_until(&tracked.totals, tag));
+        let counts = mark.counts_until(&tracked.totals, tag);
+        let payload_bytes = tracked.totals.payload_bytes - payload_bytes;
+        let second = Second::of(sweep.now.seconds(), &counts, payload_bytes);
+        sweep.histories.note(&mut tracked.history, second);
+        sweep.ledger.book(tracked.account, counts);
         let seen = &mut self.seen[index];
         seen.packets = slot.packets;
         seen.has_sequence = sequence.is_some();
@@ -277,14 +310,28 @@ impl<K: FlowKey + Into<WideKey>> Records<K> {
         table.settle(index);
         let Some(last) = table.evict(index, slot) else { return };
         self.advance(index, &last, sweep);
-        self.forget(index, sweep.ledger);
+        self.forget(index, sweep);
     }
 
-    fn forget(&mut self, index: usize, ledger: &mut Ledger) {
+    fn forget(&mut self, index: usize, sweep: &mut Sweep<'_>) {
         if let Some(tracked) = self.tracked[index].take() {
-            ledger.close(tracked.account, tracked.open);
+            sweep.ledger.close(tracked.account, tracked.open);
+            sweep.histories.close(tracked.history);
             self.seen[index] = Seen::default();
             self.used -= 1;
+        }
+    }
+
+    /// Tells of senders that get no answers.
+    pub(super) fn look_for_trouble(&mut self, troubles: &mut Troubles, now: Moment) {
+        let tracked = self.seen.iter().zip(&mut self.tracked);
+        let with_state = tracked.filter(|(seen, _)| seen.has_sequence);
+        for tracked in with_state.filter_map(|(_, tracked)| tracked.as_deref_mut()) {
+            let Some(id) = FlowId::of(&tracked.key.into()) else { continue };
+            let look = (tracked.tries() != 0).then(|| tracked.ladder_look(now)).flatten();
+            if let Some(kind) = tracked.watch.look(look) {
+                troubles.note_ladder(&id, tracked.totals.peer_qp, kind, now);
+            }
         }
     }
 
@@ -304,6 +351,20 @@ impl<K: FlowKey + Into<WideKey>> Records<K> {
             let is_complete = has_peer && (has_responses || space != PsnSpace::Request);
             let unpaired = Unpaired { index, key, space, has_peer, has_responses };
             (is_connected && !is_complete).then_some(unpaired)
+        })
+    }
+
+    /// All records, with all that is known of them.
+    pub(super) fn seen(&self) -> impl Iterator<Item = SeenRecord<'_>> {
+        self.tracked.iter().flatten().filter_map(|tracked| {
+            Some(SeenRecord {
+                id: FlowId::of(&tracked.key.into())?,
+                tag: tracked.key.tag()?,
+                totals: &tracked.totals,
+                last_seen: tracked.last_seen,
+                history: tracked.history,
+                sees_answers: tracked.has_peer || tracked.has_responses,
+            })
         })
     }
 

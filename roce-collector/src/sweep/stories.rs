@@ -4,7 +4,7 @@ use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
 
 use roce_common::event::{EventKind, FlowEvent};
-use roce_common::flow::WideKey;
+use roce_common::flow::{FlowKey, PsnSpace, WideKey};
 use roce_common::sequence::{self, MIN_TIMEOUT};
 use roce_common::wire::{RNR_TIMER_MICROSECONDS, Syndrome};
 
@@ -71,6 +71,20 @@ impl Stories {
     pub(super) fn age(&mut self, now: Moment, age: Duration) {
         self.records
             .retain(|_, story| story.back().is_some_and(|told| now.wall.since(told.time) < age));
+    }
+
+    /// The events of one record, oldest first.
+    pub(super) fn of_record(
+        &self,
+        id: &FlowId,
+        space: PsnSpace,
+    ) -> impl DoubleEndedIterator<Item = &Event> {
+        let is_its = move |key: &WideKey| {
+            key.tag().is_some_and(|tag| tag.space() == space)
+                && FlowId::of(key).is_some_and(|other| other == *id)
+        };
+        let story = self.records.iter().find(|(key, _)| is_its(key)).map(|(_, story)| story);
+        story.into_iter().flatten().map(|told| &told.event)
     }
 
     /// The events of a flow's records, in order.

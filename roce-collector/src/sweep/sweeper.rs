@@ -6,14 +6,17 @@ use roce_common::flow::{NarrowKey, WideKey};
 use roce_common::marking::MarkingPolicy;
 use roce_common::tap::TapCounters;
 
+use super::history::Histories;
 use super::ledger::Ledger;
 use super::pairing::link_answers;
-use super::records::{Records, Sweep};
+use super::records::{Records, SeenRecord, Sweep};
 use super::spill::Spill;
 use super::stories::Stories;
+use super::troubles::Troubles;
 use super::{DeviceFigures, Moment, Tables, View};
 use crate::bpf::DatapathError;
 use crate::flow::Record;
+use crate::incident::WireTrouble;
 
 /// What a sweeper goes by.
 #[derive(Clone, Copy, Debug)]
@@ -41,7 +44,9 @@ pub struct Sweeper {
     wide: Records<WideKey>,
     spill: Spill,
     ledger: Ledger,
+    pub(super) histories: Histories,
     pub(super) stories: Stories,
+    troubles: Troubles,
     taps: Vec<TapCounters>,
     /// Taps that are known to have lost packets since the last sweep, as bits.
     lossy_taps: u32,
@@ -57,7 +62,9 @@ impl Sweeper {
             wide: Records::new(tables.wide().len()),
             spill: Spill::default(),
             ledger: Ledger::new(options.max_peers, options.qp_series),
+            histories: Histories::default(),
             stories: Stories::default(),
+            troubles: Troubles::default(),
             taps: vec![TapCounters::default(); usize::from(options.devices) * 2],
             lossy_taps: 0,
             sequence_states: tables.sequence_states(),
@@ -79,6 +86,7 @@ impl Sweeper {
     pub fn sweep(&mut self, tables: &mut dyn Tables, now: Moment) -> Result<(), DatapathError> {
         for event in std::iter::from_fn(|| tables.next_event()).take(MAX_EVENTS) {
             self.stories.take(&event, (now.wall, now.boot_ns));
+            self.troubles.note_event(&event, now.wall);
         }
         self.stories.age(now, self.options.flow_idle);
         // Before the records, so that they hold all that the taps count.
@@ -97,6 +105,7 @@ impl Sweeper {
             lossy_taps,
             marking: &self.options.marking,
             ledger: &mut self.ledger,
+            histories: &mut self.histories,
         };
         self.narrow.sweep(tables.narrow(), &mut sweep);
         self.wide.sweep(tables.wide(), &mut sweep);
@@ -105,7 +114,15 @@ impl Sweeper {
         let spilled = self.taps.iter().map(|tap| tap.table_full + tap.slot_busy).sum();
         let result = self.spill.sweep(tables, spilled, &mut sweep);
         self.ledger.qps.choose();
+        self.narrow.look_for_trouble(&mut self.troubles, now);
+        self.wide.look_for_trouble(&mut self.troubles, now);
         result
+    }
+
+    /// Queue pairs that die or stand still, as far as packets show it, since the last time; `devices` are the
+    /// interfaces in the order of their taps.
+    pub fn take_troubles(&mut self, devices: &[String]) -> Vec<WireTrouble> {
+        self.troubles.take(devices)
     }
 
     /// What the last sweep found.
@@ -132,6 +149,11 @@ impl Sweeper {
             unplaced_packets: self.ledger.unplaced,
             forgotten_events: self.stories.unplaced,
         }
+    }
+
+    /// Every record of the tables, with all that is known of it.
+    pub(super) fn seen_records(&self) -> impl Iterator<Item = SeenRecord<'_>> {
+        self.narrow.seen().chain(self.wide.seen())
     }
 
     /// Every record; those of the fallback map last, so that the PSNs of a flow come from its slot.

@@ -1,0 +1,430 @@
+//! What the taps saw of connections that are in trouble, as the rules of diagnosis want it.
+
+use std::collections::{HashMap, HashSet};
+use std::net::IpAddr;
+use std::time::Duration;
+
+use roce_common::flow::PsnSpace;
+use roce_common::sequence::RetryLadder;
+use roce_common::wire::Transport;
+
+use super::history::{HISTORY_SECONDS, Second};
+use super::records::SeenRecord;
+use super::{Moment, Sweeper};
+use crate::capture::Timestamp;
+use crate::diagnosis::{
+    Answers, Failure, Ladder, Neighbours, Payload, Place, Requests, Sight, TapSight, Traffic,
+};
+use crate::flow::{NakReport, SequenceReport};
+use crate::incident::TimelineEntry;
+use crate::timeline::{Entry, Event, RewindCause};
+
+/// Other connections count as witnesses when they were active in so many seconds before.
+const WITNESS_SECONDS: u32 = 10;
+/// A record that is new in the first sweeps may be older than the collector.
+const START_SECONDS: u32 = 2;
+
+/// The records between pairs of hosts, by sender and receiver. One look at all records serves many
+/// incidents.
+#[derive(Debug)]
+pub struct Picture<'a> {
+    sweeper: &'a Sweeper,
+    devices: &'a [String],
+    now: Moment,
+    records: HashMap<(IpAddr, IpAddr), Vec<SeenRecord<'a>>>,
+    /// Hosts that send out of these interfaces.
+    senders: HashSet<(u8, IpAddr)>,
+}
+
+impl Sweeper {
+    /// The records of all hosts that `failures` name; of all hosts, where one names none.
+    pub fn picture<'a>(
+        &'a self,
+        failures: &[Failure],
+        devices: &'a [String],
+        now: Moment,
+    ) -> Picture<'a> {
+        let wanted: Option<HashSet<IpAddr>> =
+            failures.iter().map(|failure| failure.peer_ip.or(failure.local_ip)).collect();
+        let is_wanted = |record: &SeenRecord<'_>| {
+            wanted.as_ref().is_none_or(|hosts| {
+                hosts.contains(&record.id.src) || hosts.contains(&record.id.dst)
+            })
+        };
+        let mut picture = Picture {
+            sweeper: self,
+            devices,
+            now,
+            records: HashMap::new(),
+            senders: HashSet::new(),
+        };
+        for record in self.seen_records() {
+            if record.id.tap % 2 == 1 {
+                picture.senders.insert((record.id.tap / 2, record.id.src));
+            }
+            if is_wanted(&record) {
+                picture.records.entry((record.id.src, record.id.dst)).or_default().push(record);
+            }
+        }
+        picture
+    }
+}
+
+impl Picture<'_> {
+    /// Fills in the ends of a failure that its sources do not name and packets do.
+    pub fn locate(&self, failure: &mut Failure) {
+        let requests = self.records.values().flatten().filter(|record| is_request(record));
+        let fitting = requests.filter_map(|record| Some((self.fit(record, failure)?, record)));
+        let best = fitting.max_by_key(|(fit, record)| (*fit, record.last_seen));
+        let Some((_, record)) = best else { return };
+        failure.local_ip = Some(record.id.src);
+        failure.peer_ip = Some(record.id.dst);
+        failure.local_qp = failure.local_qp.or(record.totals.peer_qp);
+        failure.peer_qp = Some(record.id.dst_qp);
+    }
+
+    /// How well requests fit what is known of a failure; `None` when they contradict it, or nothing ties
+    /// them to it. QP numbers are worth more than addresses, and those more than trouble at the time.
+    fn fit(&self, record: &SeenRecord<'_>, failure: &Failure) -> Option<u32> {
+        let agree = |known: Option<u32>, seen: Option<u32>, worth: u32| match (known, seen) {
+            (Some(known), Some(seen)) if known != seen => None,
+            (Some(_), Some(_)) => Some(worth),
+            _ => Some(0),
+        };
+        let agree_on_host = |known: Option<IpAddr>, seen: IpAddr| match known {
+            Some(known) if known != seen => None,
+            Some(_) => Some(4),
+            None => Some(0),
+        };
+        let by_qp = agree(failure.peer_qp, Some(record.id.dst_qp), 16)?
+            + agree(failure.local_qp, record.totals.peer_qp, 16)?;
+        let by_host = agree_on_host(failure.local_ip, record.id.src)?
+            + agree_on_host(failure.peer_ip, record.id.dst)?;
+        let by_trouble = u32::from(self.ladder(record).is_some_and(|ladder| !ladder.was_answered))
+            * 2
+            + u32::from(self.seconds(record).any(Second::is_troubled));
+        let is_tied = by_qp > 0 || (by_host > 0 && by_trouble > 0);
+        is_tied.then_some(by_qp + by_host + by_trouble)
+    }
+
+    /// What every tap saw of the connection.
+    pub fn sight(&self, failure: &Failure) -> Sight {
+        let (Some(requester), Some(responder)) = (failure.local_ip, failure.peer_ip) else {
+            return Sight::NotFound;
+        };
+        let requests: Vec<_> = self
+            .between(requester, responder)
+            .filter(|record| is_request(record) && is_of(record, failure))
+            .collect();
+        let requester_qp =
+            failure.local_qp.or_else(|| requests.iter().find_map(|record| record.totals.peer_qp));
+        let back: Vec<_> = self
+            .between(responder, requester)
+            .filter(|record| Some(record.id.dst_qp) == requester_qp)
+            .collect();
+        let mut taps = Vec::new();
+        for device in 0..self.devices.len() as u8 {
+            for tap in [device * 2, device * 2 + 1] {
+                let asked = requests.iter().find(|record| record.id.tap == tap);
+                let other = |record: &&&SeenRecord<'_>| record.id.tap / 2 == device;
+                let answers: Vec<_> = back.iter().filter(other).copied().collect();
+                // Answers alone are told once for a device, with its first direction.
+                let has_requests = requests.iter().any(|record| record.id.tap / 2 == device);
+                if asked.is_none() && (has_requests || answers.is_empty() || tap % 2 == 1) {
+                    continue;
+                }
+                taps.push(self.tap_sight(tap, asked.copied(), &answers, requester, responder));
+            }
+        }
+        if taps.is_empty() { Sight::NotFound } else { Sight::Seen(taps) }
+    }
+
+    fn tap_sight(
+        &self,
+        tap: u8,
+        asked: Option<&SeenRecord<'_>>,
+        back: &[&SeenRecord<'_>],
+        requester: IpAddr,
+        responder: IpAddr,
+    ) -> TapSight {
+        let device = tap / 2;
+        let sends = |host| self.senders.contains(&(device, host));
+        let is_egress = asked.map(|record| record.id.tap % 2 == 1);
+        let place = if is_egress.unwrap_or_else(|| sends(requester)) {
+            Place::AtRequester
+        } else if sends(responder) {
+            Place::AtResponder
+        } else {
+            Place::OnTheWay
+        };
+        let direction = if tap.is_multiple_of(2) { "ingress" } else { "egress" };
+        let name = self.devices.get(usize::from(device)).map_or("", String::as_str);
+        let is_cnp = |record: &&&SeenRecord<'_>| record.tag.transport() == Transport::Cnp;
+        let cnps =
+            back.iter().filter(is_cnp).map(|record| self.sum(record, |second| second.packets));
+        let cnps = cnps.sum();
+        let notified = back
+            .iter()
+            .filter(is_cnp)
+            .filter_map(|record| self.latest(record, |second| second.packets));
+        let last_notified = notified.max();
+        let answers: Vec<_> =
+            back.iter().filter(|record| !is_cnp(record) && !is_request(record)).copied().collect();
+        TapSight {
+            tap: if asked.is_some() { format!("{name} {direction}") } else { name.to_owned() },
+            place,
+            requests: asked.map(|record| {
+                let requests = self.requests(record);
+                let last_congestion = requests.last_congestion.max(last_notified);
+                Requests { cnps, last_congestion, ..requests }
+            }),
+            rejected: None,
+            answers: (!answers.is_empty()).then(|| self.answers(asked, &answers)),
+        }
+    }
+
+    fn requests(&self, record: &SeenRecord<'_>) -> Requests {
+        let totals = record.totals;
+        let [not_ect, ect1, ect0, _] = totals.ecn;
+        Requests {
+            packets: totals.packets,
+            last_seen: Some(record.last_seen),
+            sequence: totals.sequence.map(|totals| self.sequence(record, &totals)),
+            ladder: self.ladder(record),
+            rewinds_after_ack: self.rewinds_after_ack(record),
+            ecn: [not_ect, ect1, ect0, self.sum(record, |second| second.ce)],
+            dscp: totals.dscp.clone(),
+            wrong_dscp: totals.wrong_dscp,
+            cnps: 0,
+            payload: self.payload(record),
+            last_congestion: self.latest(record, |second| second.ce),
+            was_disconnected: false,
+            is_from_start: self.is_from_start(record),
+        }
+    }
+
+    fn answers(&self, asked: Option<&SeenRecord<'_>>, records: &[&SeenRecord<'_>]) -> Answers {
+        let naks = records.iter().fold([0; roce_common::tap::NAK_COUNTERS], |mut sum, record| {
+            for (sum, naks) in sum.iter_mut().zip(record.totals.naks) {
+                *sum += naks;
+            }
+            sum
+        });
+        let is_unanswered = |record: &SeenRecord<'_>| {
+            record.sees_answers && self.ladder(record).is_some_and(|ladder| !ladder.was_answered)
+        };
+        Answers {
+            packets: records.iter().map(|record| record.totals.packets).sum(),
+            last_seen: records.iter().map(|record| record.last_seen).max(),
+            naks: Some(NakReport::of_counters(&naks)),
+            rnr_naks: Some(naks[usize::from(roce_common::tap::NAK_RNR)]),
+            rnr_in_a_row: records
+                .iter()
+                .map(|record| self.refusals_in_a_row(record))
+                .max()
+                .unwrap_or(0),
+            rnr_timer_ms: records.iter().find_map(|record| record.totals.rnr_timer_ms()),
+            // The engine forgets the ladder with the first answer that covers its PSN.
+            since_ladder: asked.is_some_and(is_unanswered).then_some(0),
+        }
+    }
+
+    /// The PSNs of the last two minutes; all that the record ever had, where it has no history.
+    fn sequence(&self, record: &SeenRecord<'_>, totals: &SequenceReport) -> SequenceReport {
+        if self.seconds(record).next().is_none() {
+            return *totals;
+        }
+        let mut report = SequenceReport { open: totals.open, ..SequenceReport::default() };
+        for second in self.seconds(record) {
+            for (sum, count) in [
+                (&mut report.lost, second.lost),
+                (&mut report.recovered, second.recovered),
+                (&mut report.unseen, second.unseen),
+                (&mut report.reordered, second.reordered),
+                (&mut report.retransmitted, second.retransmitted),
+                (&mut report.go_back_n_episodes, second.go_back_n_episodes),
+                (&mut report.timeouts, second.timeouts),
+            ] {
+                *sum += u64::from(count);
+            }
+        }
+        report
+    }
+
+    fn ladder(&self, record: &SeenRecord<'_>) -> Option<Ladder> {
+        let side = record.totals.side.as_deref()?;
+        let was_answered = side.ladder.is_none();
+        let ladder = side.ladder.or(side.longest_ladder)?;
+        let age = ladder_age(&ladder, self.now);
+        // Of an old one nobody knows whether the clock has gone round since.
+        let is_recent = age < Duration::from_secs(HISTORY_SECONDS.into());
+        (!was_answered || is_recent).then(|| Ladder {
+            psn: ladder.psn.get(),
+            tries: ladder.tries,
+            first_try: earlier(self.now.wall, age),
+            age: (!was_answered).then_some(age),
+            longest_silence: Duration::from_micros(ladder.longest_silence_us.into()),
+            was_answered,
+        })
+    }
+
+    /// Sizes before the ladder began, and on it. Averages of seconds: exact where all packets are alike.
+    fn payload(&self, record: &SeenRecord<'_>) -> Option<Payload> {
+        let ladder = record.totals.side.as_deref()?.ladder?;
+        let age = ladder_age(&ladder, self.now).as_secs() as u32;
+        let began = self.now.seconds().saturating_sub(age);
+        let sound = |second: &&Second| second.at + 1 < began && !second.is_troubled();
+        let passed = self.seconds(record).filter(sound).filter_map(Second::mean_payload).max()?;
+        let stuck = |second: &&Second| second.at >= began && second.packets == second.retransmitted;
+        let repeated = self.seconds(record).filter(stuck).filter_map(Second::mean_payload).max()?;
+        Some(Payload { passed, repeated })
+    }
+
+    fn rewinds_after_ack(&self, record: &SeenRecord<'_>) -> u32 {
+        let is_such = |event: &Event| {
+            matches!(event, Event::Rewind { cause: RewindCause::Timeout { .. }, .. })
+        };
+        self.trailing(record, is_such)
+    }
+
+    fn refusals_in_a_row(&self, record: &SeenRecord<'_>) -> u64 {
+        self.trailing(record, |event| matches!(event, Event::RnrNak { .. })).into()
+    }
+
+    /// The latest events of a record that are all of this kind.
+    fn trailing(&self, record: &SeenRecord<'_>, is_such: impl Fn(&Event) -> bool) -> u32 {
+        let story = self.sweeper.stories.of_record(&record.id, record.tag.space());
+        story.rev().take_while(|event| is_such(event)).count() as u32
+    }
+
+    /// Other connections from the requester's host to the responder's.
+    pub fn neighbours(&self, failure: &Failure) -> Neighbours {
+        let mut neighbours = Neighbours::default();
+        let (Some(requester), Some(responder)) = (failure.local_ip, failure.peer_ip) else {
+            return neighbours;
+        };
+        let mut witnesses: HashMap<u32, bool> = HashMap::new();
+        for record in self.between(requester, responder).filter(|record| is_request(record)) {
+            self.add_traffic(&mut neighbours, record);
+            if is_of(record, failure) || !self.is_witness(record) {
+                continue;
+            }
+            let Some(source_qp) = record.totals.peer_qp else { continue };
+            let mut back = self.between(responder, requester);
+            let is_answered = back.any(|answers| {
+                answers.id.dst_qp == source_qp && !is_request(answers) && self.is_witness(answers)
+            });
+            *witnesses.entry(record.id.dst_qp).or_default() |= is_answered;
+        }
+        neighbours.to_peer = witnesses.len() as u32;
+        neighbours.answered = witnesses.values().filter(|is_answered| **is_answered).count() as u32;
+        neighbours.unanswered = neighbours.to_peer - neighbours.answered;
+        neighbours
+    }
+
+    fn add_traffic(&self, neighbours: &mut Neighbours, record: &SeenRecord<'_>) {
+        let mut traffic = Traffic::default();
+        let mut mismarked = 0;
+        for second in self.seconds(record) {
+            traffic.packets += u64::from(second.packets);
+            traffic.lost += u64::from(second.lost);
+            traffic.retransmitted += u64::from(second.retransmitted);
+            mismarked += u64::from(second.mismarked);
+        }
+        let is_wrong = mismarked * 2 > traffic.packets;
+        let sum =
+            if is_wrong { &mut neighbours.wrongly_marked } else { &mut neighbours.rightly_marked };
+        sum.packets += traffic.packets;
+        sum.lost += traffic.lost;
+        sum.retransmitted += traffic.retransmitted;
+    }
+
+    /// Events of both directions, in order of time.
+    pub fn timeline(&self, failure: &Failure) -> Vec<TimelineEntry> {
+        let (Some(requester), Some(responder)) = (failure.local_ip, failure.peer_ip) else {
+            return Vec::new();
+        };
+        let forward = self.between(requester, responder).filter(|record| is_of(record, failure));
+        let requester_qp =
+            failure.local_qp.or_else(|| forward.clone().find_map(|record| record.totals.peer_qp));
+        let back = self
+            .between(responder, requester)
+            .filter(|record| Some(record.id.dst_qp) == requester_qp);
+        let ids: HashSet<_> = forward.chain(back).map(|record| record.id).collect();
+        let mut entries: Vec<(u8, Entry)> = Vec::new();
+        for id in ids {
+            let story = self.sweeper.stories.of_flow(&id);
+            entries.extend(story.into_iter().map(|entry| (id.tap, entry)));
+        }
+        entries.sort_by_key(|(_, entry)| entry.frame);
+        let name = |tap: u8| self.devices.get(usize::from(tap / 2)).map_or("", String::as_str);
+        let entry = |(tap, entry): (u8, Entry)| TimelineEntry {
+            t: entry.t,
+            what: format!(
+                "{} to QP {:#x} at {}: {}",
+                entry.src,
+                entry.dst_qp,
+                name(tap),
+                entry.what
+            ),
+        };
+        entries.into_iter().map(entry).collect()
+    }
+
+    fn between(&self, from: IpAddr, to: IpAddr) -> impl Iterator<Item = &SeenRecord<'_>> + Clone {
+        self.records.get(&(from, to)).into_iter().flatten()
+    }
+
+    fn seconds(&self, record: &SeenRecord<'_>) -> impl Iterator<Item = &Second> {
+        let from = self.now.seconds().saturating_sub(HISTORY_SECONDS);
+        self.sweeper.histories.of(record.history).filter(move |second| second.at >= from)
+    }
+
+    fn sum(&self, record: &SeenRecord<'_>, counter: impl Fn(&Second) -> u32) -> u64 {
+        self.seconds(record).map(|second| u64::from(counter(second))).sum()
+    }
+
+    /// The latest second in which something was counted.
+    fn latest(
+        &self,
+        record: &SeenRecord<'_>,
+        counter: impl Fn(&Second) -> u32,
+    ) -> Option<Timestamp> {
+        let at = self.seconds(record).filter(|second| counter(second) > 0).last()?.at;
+        let age = Duration::from_secs(self.now.seconds().saturating_sub(at).into());
+        earlier(self.now.wall, age)
+    }
+
+    /// Whether its history goes back to its first packet, and that came after the start of the collector.
+    fn is_from_start(&self, record: &SeenRecord<'_>) -> bool {
+        let starts_late = self.seconds(record).next().is_some_and(|first| first.at > START_SECONDS);
+        starts_late && self.sum(record, |second| second.packets) == record.totals.packets
+    }
+
+    fn is_witness(&self, record: &SeenRecord<'_>) -> bool {
+        let from = self.now.seconds().saturating_sub(WITNESS_SECONDS);
+        self.seconds(record).any(|second| second.at >= from && second.packets > 0)
+    }
+}
+
+fn is_request(record: &SeenRecord<'_>) -> bool {
+    record.tag.space() == PsnSpace::Request && record.tag.transport() != Transport::Cnp
+}
+
+/// Whether requests go to the responder's QP, or come from the requester's where that alone is known.
+fn is_of(record: &SeenRecord<'_>, failure: &Failure) -> bool {
+    match (failure.peer_qp, failure.local_qp) {
+        (Some(peer_qp), _) => record.id.dst_qp == peer_qp,
+        (None, local_qp) => local_qp.is_some() && record.totals.peer_qp == local_qp,
+    }
+}
+
+/// Since the first try of a ladder; the kernel counts wrapping microseconds since boot.
+pub(super) fn ladder_age(ladder: &RetryLadder, now: Moment) -> Duration {
+    let now_us = (now.boot_ns / 1000) as u32;
+    Duration::from_micros(now_us.wrapping_sub(ladder.first_try_us).into())
+}
+
+fn earlier(time: Timestamp, by: Duration) -> Option<Timestamp> {
+    Some(Timestamp::from_nanos(time.as_nanos().checked_sub(by.as_nanos() as u64)?))
+}
