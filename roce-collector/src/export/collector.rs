@@ -47,6 +47,8 @@ pub(super) fn encode(snapshot: &Snapshot, encoder: &mut DescriptorEncoder<'_>) -
         ("flow_limit", snapshot.view.unplaced_packets),
         ("event_ring", snapshot.view.taps.iter().map(|tap| tap.events_lost).sum()),
         ("event_records", snapshot.view.forgotten_events),
+        ("history", snapshot.view.refused_histories),
+        ("trouble", snapshot.view.dropped_troubles),
     ];
     counter(
         encoder,

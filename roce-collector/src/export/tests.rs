@@ -95,6 +95,8 @@ fn snapshot() -> Snapshot {
         busy_records: 1,
         unplaced_packets: 0,
         forgotten_events: 0,
+        refused_histories: 0,
+        dropped_troubles: 0,
     };
     Snapshot {
         view: Arc::new(view),

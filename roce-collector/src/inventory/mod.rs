@@ -10,6 +10,7 @@
 //! [`Poller`] does one look after another, [`Pace`] says when. Everything but the socket and the files of
 //! `/proc` is pure.
 
+mod gone;
 pub(crate) mod metrics;
 mod model;
 pub mod netlink;
@@ -19,6 +20,7 @@ mod poller;
 mod qp;
 mod report;
 
+pub use gone::{Connection, GoneQps};
 pub use metrics::Figures;
 pub use model::{Change, DeviceFacts, Inventory, OwnerOf, PortFacts, Qp, QpEvent};
 pub use owner::{Container, Owner, OwnerCounts, Owners};

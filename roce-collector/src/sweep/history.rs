@@ -44,7 +44,7 @@ pub(super) struct Histories {
     entries: Vec<Entry>,
     /// Where the search for one to give away goes on.
     hand: usize,
-    /// Records that got none, all sweeps together.
+    /// Seconds with trouble of records that got none, all sweeps together.
     pub(super) refused: u64,
 }
 
@@ -101,7 +101,7 @@ impl Histories {
         }
         let place = id.filter(|id| self.is_current(*id)).map(|id| id.place as usize);
         let Some(place) = place.or_else(|| self.take(second.at, second.is_troubled())) else {
-            self.refused += u64::from(id.is_none());
+            self.refused += u64::from(second.is_troubled());
             *id = None;
             return;
         };
@@ -194,7 +194,7 @@ mod tests {
         }
         let mut late = None;
         histories.note(&mut late, second(11, 0));
-        assert_eq!((late, histories.refused), (None, 1), "no room for one more without trouble");
+        assert_eq!((late, histories.refused), (None, 0), "no room for one more without trouble");
         let mut troubled = vec![None; MAX_HISTORIES];
         for id in &mut troubled {
             histories.note(id, second(12, 1));
@@ -203,7 +203,7 @@ mod tests {
         assert!(quiet.iter().all(|id| histories.of(*id).count() == 0));
         let mut more = None;
         histories.note(&mut more, second(13, 1));
-        assert_eq!((more, histories.refused), (None, 2));
+        assert_eq!((more, histories.refused), (None, 1));
         histories.note(&mut more, second(12 + HISTORY_SECONDS, 0));
         assert!(more.is_some(), "what is idle for long is given away");
     }

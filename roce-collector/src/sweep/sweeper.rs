@@ -148,6 +148,8 @@ impl Sweeper {
             busy_records: self.ledger.busy,
             unplaced_packets: self.ledger.unplaced,
             forgotten_events: self.stories.unplaced,
+            refused_histories: self.histories.refused,
+            dropped_troubles: self.troubles.dropped,
         }
     }
 

@@ -47,6 +47,10 @@ pub struct View {
     pub unplaced_packets: u64,
     /// Events of records that were forgotten to make room for those of others.
     pub forgotten_events: u64,
+    /// Seconds with trouble of records whose last two minutes could not be kept: there are too many.
+    pub refused_histories: u64,
+    /// Queue pairs in trouble that nobody took up in time.
+    pub dropped_troubles: u64,
 }
 
 impl View {
