@@ -11,8 +11,15 @@
 //! threshold, is explained in `docs/troubleshooting.md`.
 
 mod case;
+mod commands;
+mod confidence;
+mod evidence;
 mod facts;
+mod missing;
 mod opinion;
+mod path;
+mod reading;
+mod recent;
 mod rules;
 mod sight;
 mod verdict;

@@ -27,6 +27,7 @@ pub use merge::{Entry, Story, merge};
 pub use recorder::{Change, Packet, Recorder};
 pub use told::Told;
 pub use words::duration;
+pub(crate) use words::reject_reason;
 
 use crate::capture::Timestamp;
 

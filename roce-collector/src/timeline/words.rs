@@ -192,7 +192,7 @@ fn three_digits(value: f64) -> String {
 }
 
 /// Reasons of a CM REJ that are met in practice (IBTA 12.6.7.2; Linux `ib_cm.h`).
-const fn reject_reason(reason: u16) -> &'static str {
+pub(crate) const fn reject_reason(reason: u16) -> &'static str {
     match reason {
         1 => "no QP available",
         3 => "no resources",

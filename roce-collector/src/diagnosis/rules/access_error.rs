@@ -1,25 +1,23 @@
 //! The responder refused access to its memory.
 
-use super::{Case, Evidence, Finding, Opinion};
+use super::confidence::{CERTAIN, DIRECT};
+use super::{Case, Evidence, Finding, Opinion, evidence, missing, reading};
 use crate::explain::WcStatus;
 
-/// A NAK says it on the wire, the status says it at the requester: both are certain.
+/// A NAK says it on the wire, the status says it at the requester.
 pub(super) fn judge(case: &Case) -> Opinion {
-    let naks = case.sight.answers().filter_map(|answers| answers.naks);
-    let refusals = naks.map(|naks| naks.remote_access_error).max().unwrap_or(0);
+    let refusals = reading::naks(case).remote_access_error;
     let has_status = case.failure.status == Some(WcStatus::REM_ACCESS);
     if refusals == 0 && !has_status {
-        return Opinion::RuledOut;
+        let is_hidden = reading::status(case).is_none() && reading::are_naks_cut(case);
+        return if is_hidden { Opinion::CannotTell(missing::NAK_CODES) } else { Opinion::RuledOut };
     }
-    let mut evidence = Vec::new();
-    if let Some(status) = case.failure.status.filter(|_| has_status) {
-        evidence.push(Evidence::new("status", status));
-    }
+    let mut evidence = evidence::of_status(case);
     if refusals > 0 {
         evidence.push(Evidence::new("NAK remote access error", refusals));
     }
     Opinion::Fits(Finding {
-        confidence: if refusals > 0 && has_status { 0.99 } else { 0.95 },
+        confidence: if refusals > 0 && has_status { CERTAIN } else { DIRECT },
         text: "The peer refused access to its memory: wrong key, address out of range, or missing \
                permission. The request arrived and was answered: not the network."
             .to_owned(),
@@ -27,6 +25,9 @@ pub(super) fn judge(case: &Case) -> Opinion {
         next_steps: vec![
             "check on the peer that the memory region was registered with remote access, is still \
              registered, and covers the address and length"
+                .to_owned(),
+            "for GPU memory: check that the peer's GPUDirect module is loaded and PCIe ACS is off \
+             (lsmod | grep -E 'nvidia_peermem|nv_peer_mem'; lspci -vvv | grep ACSCtl)"
                 .to_owned(),
         ],
     })

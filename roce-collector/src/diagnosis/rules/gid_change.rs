@@ -1,0 +1,57 @@
+//! The addresses of the port changed.
+
+use super::commands::{self, End};
+use super::confidence::{DIRECT, LIKELY, STRONG};
+use super::recent::{self, Order};
+use super::{Case, Evidence, Finding, Opinion, evidence, missing};
+use crate::explain::Cause;
+
+pub(super) fn judge(case: &Case) -> Opinion {
+    let told = recent::blamed(case, Cause::GidChange).filter(|order| *order != Order::Unrelated);
+    let sides = [
+        (End::Requester, "requester", &case.facts.requester),
+        (End::Responder, "responder", &case.facts.responder),
+    ];
+    let lost = sides.iter().find(|(_, _, facts)| facts.has_gid == Some(false));
+    let renewed = sides.iter().find(|(_, _, facts)| facts.gid_changes.is_some_and(|n| n > 0));
+    if told.is_none() && lost.is_none() && renewed.is_none() {
+        let is_known = sides
+            .iter()
+            .all(|(_, _, facts)| facts.has_gid == Some(true) || facts.gid_changes == Some(0));
+        return if is_known { Opinion::RuledOut } else { Opinion::CannotTell(missing::GID_TABLES) };
+    }
+    let mut evidence = evidence::of_silence(case);
+    if let Some((_, name, _)) = lost {
+        let text = format!("not in the table of the {name} any more");
+        evidence.push(Evidence::new("GID of the queue pair", text));
+    }
+    if let Some((_, name, facts)) = renewed {
+        let changes = facts.gid_changes.unwrap_or(0);
+        evidence.push(Evidence::new("GID table changed", format!("{changes} times at the {name}")));
+    }
+    if let Some(order) = told {
+        evidence.push(Evidence::new("log: GID table change", order.text()));
+    }
+    let end = lost.or(renewed).map_or(End::Requester, |(end, ..)| *end);
+    Opinion::Fits(Finding {
+        confidence: match told {
+            _ if lost.is_some() => DIRECT,
+            Some(Order::Before(_)) => STRONG,
+            _ => LIKELY,
+        },
+        text: "The GID table of the port changed under the queue pair: packets with the old address are \
+               not accepted any more."
+            .to_owned(),
+        evidence,
+        next_steps: vec![
+            commands::gids(case, end),
+            format!(
+                "{}: journalctl -u NetworkManager -u systemd-networkd around that time",
+                commands::on(case, end)
+            ),
+            "leave the GID index to the library (NCCL_IB_GID_INDEX unset), or check it again: the entry \
+             may have moved"
+                .to_owned(),
+        ],
+    })
+}

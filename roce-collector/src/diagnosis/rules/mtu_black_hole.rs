@@ -1,0 +1,83 @@
+//! Large packets do not pass, small ones do.
+
+use super::commands::{self, End};
+use super::confidence::{DIRECT, LIKELY, STRONG};
+use super::{Case, Evidence, Finding, Opinion, evidence, missing, path, reading};
+use crate::diagnosis::Payload;
+
+/// Path MTUs of RDMA are powers of two, so what does not pass is at least twice as large as what does.
+const MIN_RATIO: u32 = 2;
+
+pub(super) fn judge(case: &Case) -> Opinion {
+    if !reading::is_in_trouble(case) || path::is_peers_fault(case) {
+        return Opinion::RuledOut;
+    }
+    let sizes = sizes(case);
+    let mtus = [
+        ("MTU of the interfaces", case.facts.requester.mtu.zip(case.facts.responder.mtu)),
+        (
+            "active_mtu of the RDMA ports",
+            case.facts.requester.active_mtu.zip(case.facts.responder.active_mtu),
+        ),
+    ];
+    let unequal: Vec<_> = mtus
+        .into_iter()
+        .filter_map(|(what, both)| both.filter(|(a, b)| a != b).map(|both| (what, both)))
+        .collect();
+    let does_size_matter = sizes
+        .map(|sizes| sizes.passed > 0 && sizes.repeated >= sizes.passed.saturating_mul(MIN_RATIO));
+    let confidence = match (does_size_matter, unequal.is_empty()) {
+        // Packets of that size pass: it is something else, whatever the ports are set to.
+        (Some(false), _) if sizes.is_some_and(|sizes| sizes.passed >= sizes.repeated) => {
+            return Opinion::RuledOut;
+        }
+        (Some(true), false) => DIRECT,
+        (Some(true), true) => STRONG,
+        (_, false) => LIKELY,
+        (Some(false), true) => return Opinion::CannotTell(missing::SIZES),
+        (None, true) => {
+            let are_equal = mtus.iter().all(|(_, both)| both.is_some());
+            return if are_equal { Opinion::RuledOut } else { Opinion::CannotTell(missing::SIZES) };
+        }
+    };
+    let mut evidence = evidence::of_silence(case);
+    if let Some(sizes) = sizes {
+        evidence
+            .push(Evidence::new("largest payload that passed", format!("{} bytes", sizes.passed)));
+        evidence.push(Evidence::new("payload sent again", format!("{} bytes", sizes.repeated)));
+    }
+    evidence.extend(
+        unequal.iter().map(|(what, (a, b))| {
+            Evidence::new(*what, format!("requester {a}, responder {b} bytes"))
+        }),
+    );
+    let payload = sizes.map_or(4096, |sizes| sizes.repeated);
+    let text = if unequal.is_empty() {
+        "Packets with large payloads are never answered, small ones of the same connection are: a port \
+         or link on the path has a smaller MTU."
+    } else {
+        "MTU differs between the two ends: full-size packets of one are too large for the other."
+    };
+    Opinion::Fits(Finding {
+        confidence,
+        text: text.to_owned(),
+        evidence,
+        next_steps: vec![
+            commands::ping(case, payload),
+            commands::link(case, End::Requester),
+            commands::link(case, End::Responder),
+            "one MTU on every port of the path: 4200 bytes or more for a path MTU of 4096, 1500 allow 1024"
+                .to_owned(),
+        ],
+    })
+}
+
+/// What passed at any tap, and what is repeated.
+fn sizes(case: &Case) -> Option<Payload> {
+    let seen = case.sight.requests().filter_map(|requests| requests.payload);
+    let seen = seen.filter(|sizes| sizes.repeated > 0);
+    seen.reduce(|a, b| Payload {
+        passed: a.passed.max(b.passed),
+        repeated: a.repeated.max(b.repeated),
+    })
+}
