@@ -71,3 +71,8 @@ httpGet:
   host: {{ $address | quote }}
   {{- end }}
 {{- end -}}
+
+{{/* The name of the volume of a folder that the logs of pods link to. */}}
+{{- define "roce-collector.linkedLogs" -}}
+{{- printf "logs%s" (regexReplaceAll "[^a-z0-9]+" (lower .) "-") | trunc 63 | trimSuffix "-" }}
+{{- end }}
