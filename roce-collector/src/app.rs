@@ -19,7 +19,7 @@ use std::sync::mpsc::sync_channel;
 use anyhow::{Context, Result, anyhow};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
-use tokio::sync::{oneshot, watch};
+use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::attach::LinkSource;
 use crate::bpf::{self, AttachRequest, Attachments, Datapath, DatapathOptions};
@@ -110,7 +110,8 @@ async fn collect(collector: &Collector) -> Result<ExitCode> {
     let sweeper = sweeper.start(collector, Arc::clone(&is_stopping))?;
     let watcher = tokio::spawn(links::watch(source, collector.interfaces.clone(), latest_links));
     let (stop_decoder, stopped) = oneshot::channel();
-    let decoder = tokio::spawn(log_loop::decode(logs, stopped));
+    let (records, _) = mpsc::channel(log_loop::MAX_RECORDS);
+    let decoder = tokio::spawn(log_loop::decode(logs, records, stopped));
     tracing::info!("listening on http://{}", collector.listen);
 
     let served = serve(listener, ServerState { status, flows, inventory: queue_pairs }, stop).await;

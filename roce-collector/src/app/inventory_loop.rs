@@ -12,6 +12,7 @@ use tokio::sync::watch;
 
 use crate::capture::Timestamp;
 use crate::cli::collector::Collector;
+use crate::explain::OWN_MARK;
 use crate::inventory::netlink::KernelSocket;
 use crate::inventory::{Change, Pace, Poller, QpEvent, QpSnapshot, ReadState};
 
@@ -130,6 +131,7 @@ fn log_failures(events: &[QpEvent]) {
         events.iter().filter(|event| matches!(event.change, Change::Failed { .. })).collect();
     for event in failures.iter().take(MAX_LINES) {
         tracing::warn!(
+            origin = OWN_MARK,
             device = &*event.qp.device,
             lqpn = event.qp.lqpn,
             rqpn = event.qp.rqpn,

@@ -2,17 +2,24 @@
 
 use std::time::Duration;
 
-use tokio::sync::oneshot;
+use tokio::sync::{mpsc, oneshot};
 use tokio::time::{MissedTickBehavior, interval};
 
-use crate::explain::{Cause, ErrorRecord, Severity, WcStatus};
-use crate::logs::{LogDecoders, LogSources, now};
+use crate::explain::{Cause, ErrorRecord, OWN_MARK, Severity, WcStatus};
+use crate::logs::{LogDecoders, LogSources, SourcedRecord, now};
 
 /// Time between two looks for sources that have fallen silent.
 const TICK: Duration = Duration::from_millis(250);
 
-/// Decodes lines until every source has ended, or until `stopped`.
-pub(super) async fn decode(mut sources: LogSources, mut stopped: oneshot::Receiver<()>) {
+/// Records that wait for the incidents. Beyond it decoding waits, and then the sources count what they lose.
+pub(super) const MAX_RECORDS: usize = 4096;
+
+/// Decodes lines until every source has ended, or until `stopped`; the records go to `incidents`.
+pub(super) async fn decode(
+    mut sources: LogSources,
+    incidents: mpsc::Sender<SourcedRecord>,
+    mut stopped: oneshot::Receiver<()>,
+) {
     let mut decoders = LogDecoders::default();
     let mut ticks = interval(TICK);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -29,17 +36,21 @@ pub(super) async fn decode(mut sources: LogSources, mut stopped: oneshot::Receiv
             }
             _ = ticks.tick() => decoders.idle(now()),
         };
-        for (source, record) in &records {
-            tell(source, record);
-        }
+        tell_all(records, &incidents).await;
     }
     let mut records = Vec::new();
     while let Ok(line) = sources.lines.try_recv() {
         records.extend(decoders.line(&line, now()));
     }
     records.extend(decoders.finish());
-    for (source, record) in &records {
-        tell(source, record);
+    tell_all(records, &incidents).await;
+}
+
+async fn tell_all(records: Vec<SourcedRecord>, incidents: &mpsc::Sender<SourcedRecord>) {
+    for (source, record) in records {
+        tell(&source, &record);
+        // Nobody wants it any more when the collector ends.
+        let _ = incidents.send((source, record)).await;
     }
 }
 
@@ -47,6 +58,7 @@ fn tell(source: &str, record: &ErrorRecord) {
     macro_rules! tell {
         ($level:ident) => {
             tracing::$level!(
+                origin = OWN_MARK,
                 source,
                 line = record.line,
                 lines = record.lines,

@@ -78,7 +78,7 @@ impl Decoder {
     ) -> Drain<'_, ErrorRecord> {
         self.pending.expire(number, &mut self.done);
         let awaits_rows = self.pending.awaits_rows();
-        if awaits_rows || needles::is_candidate(line) {
+        if (awaits_rows || needles::is_candidate(line)) && !needles::is_own(line) {
             self.look(line, number, awaits_rows, written);
         }
         self.done.drain(..)

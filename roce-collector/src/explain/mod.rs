@@ -35,7 +35,7 @@ pub use decoder::{Decoder, DecoderLimits};
 pub use event::Event;
 pub use finding::Finding;
 pub use meaning::Cause;
-pub(crate) use needles::is_candidate;
+pub(crate) use needles::{OWN_MARK, is_candidate};
 pub use record::{ErrorRecord, Local, Peer, Producer, Severity};
 pub use scanner::Scanner;
 pub use show::write_record;

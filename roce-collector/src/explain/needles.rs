@@ -3,6 +3,7 @@
 use std::sync::LazyLock;
 
 use aho_corasick::{AhoCorasick, AhoCorasickBuilder, AhoCorasickKind};
+use memchr::memmem::Finder;
 
 use super::status::UNMISTAKABLE;
 
@@ -74,6 +75,17 @@ static SEARCH: LazyLock<AhoCorasick> = LazyLock::new(|| {
         .expect("a few dozen short needles fit into an automaton")
 });
 
+/// Stands in every line in which this project tells what it read elsewhere: a collector that reads the logs of
+/// its node finds its own among them, and must not tell the same failure again and again.
+pub(crate) const OWN_MARK: &str = "told-by-roce-collector";
+
+static OWN: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(OWN_MARK));
+
+/// Whether a line is one of this project's own.
+pub(super) fn is_own(line: &[u8]) -> bool {
+    OWN.find(line).is_some()
+}
+
 /// Where the first needle in `bytes` ends.
 pub(super) fn find(bytes: &[u8]) -> Option<usize> {
     // The earliest end is found without looking further for a longer match.
@@ -97,5 +109,21 @@ mod tests {
             b"h:1:2 [0] NCCL INFO Channel 00/0 : 0[0] -> 1[1] [send] via NET/IB/0/GDRDMA"
         ));
         assert_eq!(find(b"\xff\xfe scnt=1"), Some(8));
+    }
+
+    #[test]
+    fn what_was_told_before_is_not_told_again() {
+        let error = "NET/IB : Got completion with error 12, opcode 1, len 0, vendor err 129";
+        let own = format!(r#"{{"origin":"{OWN_MARK}","timeline":[{{"what":"{error}"}}]}}"#);
+        let wrapped = serde_json::json!({ "log": own, "stream": "stderr" }).to_string();
+        for line in [own, wrapped] {
+            let mut decoder =
+                crate::explain::Decoder::new(crate::explain::DecoderLimits::default());
+            assert_eq!(decoder.line(line.as_bytes(), 1).count(), 0);
+            assert_eq!(decoder.finish().count(), 0, "{line}");
+        }
+        let mut decoder = crate::explain::Decoder::new(crate::explain::DecoderLimits::default());
+        let found = decoder.line(error.as_bytes(), 1).count() + decoder.finish().count();
+        assert_eq!(found, 1);
     }
 }
