@@ -8,6 +8,9 @@ use crate::capture::Timestamp;
 use crate::explain::ErrorRecord;
 use crate::inventory::QpEvent;
 
+/// Bytes of the lines of a record that are kept.
+const MAX_RAW: usize = 1024;
+
 /// One thing that an error source says.
 #[derive(Clone, Debug)]
 pub enum Signal {
@@ -22,6 +25,37 @@ pub enum Signal {
     Netlink(Box<QpEvent>),
     /// Packets show trouble.
     Wire(WireTrouble),
+}
+
+impl Signal {
+    /// When it happened, where that is known.
+    pub fn time(&self) -> Option<Timestamp> {
+        match self {
+            Self::Log { record, .. } => record.time,
+            Self::Netlink(event) => Some(event.time),
+            Self::Wire(trouble) => Some(trouble.time),
+        }
+    }
+
+    /// The same with no more of its lines than a time line shows.
+    pub(super) fn shortened(mut self) -> Self {
+        if let Self::Log { record, .. } = &mut self {
+            let end = record.raw.floor_char_boundary(MAX_RAW);
+            record.raw.truncate(end);
+            record.raw.shrink_to_fit();
+        }
+        self
+    }
+
+    /// The error source, as in [`Incident::source`](super::Incident::source).
+    pub fn source_name(&self) -> &'static str {
+        match self {
+            Self::Log { source, .. } if **source == *"kmsg" => "kmsg",
+            Self::Log { .. } => "log",
+            Self::Netlink(_) => "netlink",
+            Self::Wire(_) => "wire",
+        }
+    }
 }
 
 /// Trouble that packets show by themselves.
