@@ -22,6 +22,8 @@ mod reading;
 mod recent;
 mod rules;
 mod sight;
+#[cfg(test)]
+mod testing;
 mod verdict;
 
 pub use case::{Case, Failure, Outcome};

@@ -219,9 +219,12 @@ impl View<'_> {
         ladders.filter(|ladder| !ladder.was_answered).max_by_key(|ladder| ladder.tries)
     }
 
-    /// Times that the requester repeated what was acknowledged here.
+    /// Times that the requester repeated what was acknowledged here. Tries without an answer that are as many
+    /// are the same ones: an acknowledgement ends a ladder.
     fn repeats_after_ack(&self) -> u32 {
-        self.requests().map(|requests| requests.rewinds_after_ack).max().unwrap_or(0)
+        let repeats = self.requests().map(|requests| requests.rewinds_after_ack).max().unwrap_or(0);
+        let tries = self.ladder().map_or(0, |ladder| ladder.tries);
+        if repeats > tries { repeats } else { 0 }
     }
 
     fn saw_tries(&self) -> bool {
@@ -237,9 +240,7 @@ impl View<'_> {
 
     fn heard(&self) -> Heard {
         let ladder = self.ladder();
-        let tries = ladder.map_or(0, |ladder| ladder.tries);
-        let repeats = self.repeats_after_ack();
-        if repeats > 0 && is_most_of(repeats, tries) {
+        if self.repeats_after_ack() > 0 {
             return Heard::Since;
         }
         let mut heard = Heard::Never;

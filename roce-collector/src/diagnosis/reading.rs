@@ -115,10 +115,10 @@ pub(super) fn is_in_trouble(case: &Case) -> bool {
 /// Whether any answer was ever seen.
 pub(super) fn was_ever_answered(case: &Case) -> bool {
     case.sight.answers().any(|answers: &Answers| answers.packets > 0)
-        || case.sight.requests().any(|requests| {
-            requests.ladder.is_some_and(|ladder| ladder.was_answered)
-                || requests.rewinds_after_ack > 0
-        })
+        || case
+            .sight
+            .requests()
+            .any(|requests| requests.ladder.is_some_and(|ladder| ladder.was_answered))
 }
 
 /// The network, and the hosts as far as they forward or drop: what [`clears_network`] acquits.

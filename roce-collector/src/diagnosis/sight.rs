@@ -62,7 +62,8 @@ pub struct Requests {
     pub sequence: Option<SequenceReport>,
     /// The tries of the PSN that was tried most often; `None` when every PSN was answered at once.
     pub ladder: Option<Ladder>,
-    /// Rewinds after silence to PSNs that this tap had seen acknowledged, since the last new PSN.
+    /// Rewinds after silence to PSNs that this tap had seen acknowledged, since the last new PSN. Tries that
+    /// nobody answered are in `ladder` instead.
     pub rewinds_after_ack: u32,
     /// Packets by ECN codepoint: not ECT, ECT(1), ECT(0), CE.
     pub ecn: [u64; 4],
@@ -121,11 +122,13 @@ pub struct Answers {
     pub naks: Option<NakReport>,
     /// RNR NAKs, likewise.
     pub rnr_naks: Option<u64>,
-    /// RNR NAKs of the last PSN that was refused in a row, without an ACK in between.
+    /// RNR NAKs of the last PSN that was refused in a row, without an ACK in between. NAKs of sequence errors
+    /// do not end the row: responders send them for the rest of a refused message.
     pub rnr_in_a_row: u64,
     /// Wait that the last one asked for, in milliseconds.
     pub rnr_timer_ms: Option<f64>,
-    /// Answers since the retry ladder began; `None` when that cannot be told.
+    /// Answers since the retry ladder began that acknowledge its PSN or a later one; `None` when that cannot be
+    /// told.
     pub since_ladder: Option<u64>,
 }
 

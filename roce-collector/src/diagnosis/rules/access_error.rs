@@ -32,3 +32,39 @@ pub(super) fn judge(case: &Case) -> Opinion {
         ],
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::diagnosis::testing::{
+        answered_before, asking, cannot_tell, fits, is_sure, refused, seen, tap, told,
+    };
+    use crate::diagnosis::{Answers, Place};
+    use crate::flow::NakReport;
+
+    #[test]
+    fn wire_and_status_are_worth_more_than_one() {
+        let naks = NakReport { remote_access_error: 1, ..NakReport::default() };
+        let mut case = refused(naks);
+        is_sure(&fits(judge(&case)), DIRECT);
+        case.failure.status = Some(WcStatus::REM_ACCESS);
+        is_sure(&fits(judge(&case)), CERTAIN);
+        is_sure(&fits(judge(&told(WcStatus::REM_ACCESS))), DIRECT);
+    }
+
+    #[test]
+    fn other_refusals_are_not_it() {
+        let naks = NakReport { remote_operational_error: 1, ..NakReport::default() };
+        assert_eq!(judge(&refused(naks)), Opinion::RuledOut);
+        assert_eq!(judge(&told(WcStatus::LOC_PROT)), Opinion::RuledOut);
+    }
+
+    #[test]
+    fn acks_without_their_syndrome_do_not_tell() {
+        let cut = Answers { naks: None, ..answered_before() };
+        let mut case = seen(vec![tap(Place::OnTheWay, asking(3), cut)]);
+        cannot_tell(&judge(&case));
+        case.failure.status = Some(WcStatus::RETRY_EXC);
+        assert_eq!(judge(&case), Opinion::RuledOut, "the status tells");
+    }
+}

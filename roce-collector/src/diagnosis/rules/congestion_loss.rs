@@ -61,3 +61,54 @@ fn is_long_ago(case: &Case) -> bool {
     let began = reading::open_ladder(case).and_then(|ladder| ladder.first_try);
     last.zip(began).is_some_and(|(last, began)| began.since(last) > WINDOW)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::diagnosis::Requests;
+    use crate::diagnosis::testing::{
+        answered_before, asking, at, cannot_tell, fits, is_sure, losing, retries_exceeded, seen,
+        tap,
+    };
+
+    fn congested(ce: u64, cnps: u64, requests: Requests) -> Requests {
+        Requests { ecn: [0, 0, 498 - ce, ce], cnps, last_congestion: Some(at(98)), ..requests }
+    }
+
+    fn one(place: Place, requests: Requests) -> Case {
+        seen(vec![tap(place, requests, answered_before())])
+    }
+
+    #[test]
+    fn marks_then_loss() {
+        let case = one(Place::OnTheWay, congested(120, 14, losing(9, asking(3))));
+        let finding = fits(judge(&case));
+        is_sure(&finding, STRONG);
+        assert!(finding.evidence.iter().any(|fact| fact.value == "9 of 498 packets"));
+        assert!(finding.evidence.iter().any(|fact| fact.value == "120 of 498 packets"));
+        let before_switches = one(Place::AtRequester, congested(0, 14, losing(9, asking(3))));
+        is_sure(&fits(judge(&before_switches)), LIKELY);
+    }
+
+    #[test]
+    fn marks_without_loss_are_flow_control_at_work() {
+        let case = one(Place::OnTheWay, congested(120, 14, asking(3)));
+        assert_eq!(judge(&case), Opinion::RuledOut);
+    }
+
+    #[test]
+    fn loss_without_marks() {
+        let case = one(Place::OnTheWay, congested(0, 0, losing(9, asking(3))));
+        assert_eq!(judge(&case), Opinion::RuledOut);
+        let case = one(Place::AtRequester, congested(0, 0, losing(9, asking(3))));
+        cannot_tell(&judge(&case));
+        cannot_tell(&judge(&retries_exceeded()));
+    }
+
+    #[test]
+    fn congestion_that_was_over() {
+        let requests = congested(120, 14, losing(9, asking(3)));
+        let requests = Requests { last_congestion: Some(at(94)), ..requests };
+        assert_eq!(judge(&one(Place::OnTheWay, requests)), Opinion::RuledOut);
+    }
+}

@@ -60,3 +60,54 @@ pub(super) fn judge(case: &Case) -> Opinion {
         ],
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::diagnosis::testing::{
+        answered_before, asking, cannot_tell, fits, is_sure, losing, retries_exceeded, seen, tap,
+    };
+    use crate::diagnosis::{Place, Requests};
+
+    fn with_pauses(to_requester: Option<u64>, from_responder: Option<u64>) -> Case {
+        let mut case = seen(vec![tap(Place::OnTheWay, losing(9, asking(3)), answered_before())]);
+        case.facts.requester.rx_pause_frames = to_requester;
+        case.facts.responder.tx_pause_frames = from_responder;
+        case
+    }
+
+    #[test]
+    fn nobody_paused_the_sender() {
+        let ignored = fits(judge(&with_pauses(Some(0), Some(5120))));
+        assert!(ignored.text.contains("ignores PFC"), "{}", ignored.text);
+        let never = fits(judge(&with_pauses(Some(0), Some(0))));
+        is_sure(&never, STRONG);
+        let mut case = with_pauses(None, None);
+        case.facts.responder.has_pfc = Some(false);
+        let off = fits(judge(&case));
+        is_sure(&off, DIRECT);
+        assert!(off.next_steps[0].starts_with("on the responder"), "{:?}", off.next_steps);
+    }
+
+    #[test]
+    fn pauses_came_or_something_else_explains_it() {
+        assert_eq!(judge(&with_pauses(Some(3), Some(3))), Opinion::RuledOut);
+        for requests in [
+            Requests { wrong_dscp: 498, ..losing(9, asking(3)) },
+            Requests { ecn: [0, 0, 0, 20], ..losing(9, asking(3)) },
+            Requests { cnps: 2, ..losing(9, asking(3)) },
+            asking(3),
+        ] {
+            let mut case = with_pauses(Some(0), Some(0));
+            case.sight = seen(vec![tap(Place::OnTheWay, requests, answered_before())]).sight;
+            assert_eq!(judge(&case), Opinion::RuledOut);
+        }
+    }
+
+    #[test]
+    fn counters_of_both_ports_are_needed() {
+        cannot_tell(&judge(&with_pauses(None, Some(0))));
+        cannot_tell(&judge(&with_pauses(Some(0), None)));
+        cannot_tell(&judge(&retries_exceeded()));
+    }
+}

@@ -32,3 +32,39 @@ pub(super) fn judge(case: &Case) -> Opinion {
         ],
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::diagnosis::Place;
+    use crate::diagnosis::testing::{asking, at, fits, retries_exceeded, seen, tap, told};
+    use crate::explain::{Cause, WcStatus};
+
+    #[test]
+    fn a_flush_alone_is_a_consequence() {
+        let finding = fits(judge(&told(WcStatus::WR_FLUSH)));
+        assert!(finding.text.contains("look for the first error here or at the peer"));
+        let mut case = told(WcStatus::WR_FLUSH);
+        case.failure.status = None;
+        case.failure.is_flush_only = true;
+        fits(judge(&case));
+    }
+
+    #[test]
+    fn what_went_before_is_shown() {
+        let mut case = told(WcStatus::WR_FLUSH);
+        case.failure.blamed.push((Cause::LinkFlap, Some(at(13))));
+        let finding = fits(judge(&case));
+        assert_eq!(finding.evidence[1].value, "link_flap 90.0 s before");
+    }
+
+    #[test]
+    fn an_error_of_its_own_is_not_it() {
+        assert_eq!(judge(&retries_exceeded()), Opinion::RuledOut);
+        let mut case = retries_exceeded();
+        case.failure.is_flush_only = true;
+        assert_eq!(judge(&case), Opinion::RuledOut, "the status says more");
+        let silent = seen(vec![tap(Place::AtRequester, asking(3), None)]);
+        assert_eq!(judge(&silent), Opinion::RuledOut);
+    }
+}

@@ -55,3 +55,35 @@ pub(super) fn judge(case: &Case) -> Opinion {
         ],
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::diagnosis::testing::{at, cannot_tell, fits, is_sure, retries_exceeded};
+
+    #[test]
+    fn a_gid_that_is_gone_is_it() {
+        let mut case = retries_exceeded();
+        cannot_tell(&judge(&case));
+        case.facts.requester.has_gid = Some(true);
+        cannot_tell(&judge(&case));
+        case.facts.responder.has_gid = Some(true);
+        assert_eq!(judge(&case), Opinion::RuledOut);
+        case.facts.responder.has_gid = Some(false);
+        let finding = fits(judge(&case));
+        is_sure(&finding, DIRECT);
+        assert!(finding.evidence.iter().any(|fact| fact.value.contains("responder")));
+    }
+
+    #[test]
+    fn an_event_shortly_before_is_it() {
+        let mut case = retries_exceeded();
+        case.failure.blamed.push((Cause::GidChange, Some(at(90))));
+        is_sure(&fits(judge(&case)), STRONG);
+        case.failure.blamed[0].1 = None;
+        is_sure(&fits(judge(&case)), LIKELY);
+        case.failure.time = Some(at(1000));
+        case.failure.blamed[0].1 = Some(at(90));
+        cannot_tell(&judge(&case));
+    }
+}

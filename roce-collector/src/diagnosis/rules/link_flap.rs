@@ -61,3 +61,65 @@ pub(super) fn judge(case: &Case) -> Opinion {
         ],
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::diagnosis::testing::{
+        answered_since, asking, at, cannot_tell, fits, is_sure, retries_exceeded, tap,
+    };
+    use crate::diagnosis::{Place, Sight};
+
+    fn flapped(seconds_before: u64) -> Case {
+        let mut case = retries_exceeded();
+        case.failure.time = Some(at(1000));
+        case.failure.blamed.push((Cause::LinkFlap, Some(at(1000 - seconds_before))));
+        case
+    }
+
+    #[test]
+    fn a_port_error_ninety_seconds_before() {
+        let finding = fits(judge(&flapped(90)));
+        is_sure(&finding, STRONG);
+        assert!(finding.evidence.iter().any(|fact| fact.value == "90.0 s before the failure"));
+        assert!(
+            finding.next_steps[0].contains("ip -s link show dev eth0"),
+            "{:?}",
+            finding.next_steps
+        );
+    }
+
+    #[test]
+    fn one_long_before_or_after_is_not_it() {
+        assert_eq!(judge(&flapped(121)), Opinion::RuledOut);
+        let mut case = flapped(0);
+        case.failure.time = Some(at(900));
+        assert_eq!(judge(&case), Opinion::RuledOut);
+    }
+
+    #[test]
+    fn answers_since_then_acquit_it() {
+        let mut case = flapped(900);
+        case.failure.time = Some(at(103));
+        case.failure.blamed[0].1 = Some(at(95));
+        let tap = tap(Place::AtRequester, asking(3), answered_since(1));
+        case.sight = Sight::Seen(vec![tap]);
+        assert_eq!(judge(&case), Opinion::RuledOut);
+    }
+
+    #[test]
+    fn counters_tell_as_well() {
+        let mut case = retries_exceeded();
+        cannot_tell(&judge(&case));
+        case.facts.responder.link_downs = Some(2);
+        let finding = fits(judge(&case));
+        is_sure(&finding, LIKELY);
+        assert!(finding.next_steps[0].contains("on the responder 10.0.0.2"));
+        case.facts.responder.last_link_down = Some(at(60));
+        is_sure(&fits(judge(&case)), STRONG);
+        case.facts.responder.link_downs = Some(0);
+        cannot_tell(&judge(&case));
+        case.facts.requester.link_downs = Some(0);
+        assert_eq!(judge(&case), Opinion::RuledOut);
+    }
+}

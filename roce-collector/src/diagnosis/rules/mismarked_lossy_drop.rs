@@ -70,3 +70,59 @@ const fn trouble(traffic: Traffic) -> u64 {
 fn share(part: u64, whole: u64) -> f64 {
     if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::diagnosis::testing::{
+        answered_before, asking, cannot_tell, fits, is_sure, losing, retries_exceeded, seen, tap,
+    };
+    use crate::diagnosis::{Neighbours, PeerQp, Place, Requests};
+
+    fn marked(wrong: u64, requests: Requests) -> Case {
+        let requests = Requests { wrong_dscp: wrong, ..requests };
+        let mut case = seen(vec![tap(Place::OnTheWay, requests, answered_before())]);
+        case.neighbours = Neighbours {
+            rightly_marked: Traffic { packets: 4000, ..Traffic::default() },
+            wrongly_marked: Traffic { packets: 498, lost: 12, retransmitted: 40 },
+            ..Neighbours::default()
+        };
+        case
+    }
+
+    #[test]
+    fn only_the_wrong_class_loses() {
+        let finding = fits(judge(&marked(498, losing(12, asking(3)))));
+        is_sure(&finding, STRONG);
+        assert!(finding.evidence.iter().any(|fact| fact.value.starts_with("498 of 498")));
+        let mut silent = marked(498, asking(3));
+        silent.neighbours.wrongly_marked.lost = 0;
+        is_sure(&fits(judge(&silent)), LIKELY);
+    }
+
+    #[test]
+    fn the_right_class_loses_as_well() {
+        let mut case = marked(498, losing(12, asking(3)));
+        case.neighbours.rightly_marked.retransmitted = 5;
+        assert_eq!(judge(&case), Opinion::RuledOut);
+        case.neighbours.rightly_marked.retransmitted = 4;
+        fits(judge(&case));
+    }
+
+    #[test]
+    fn marks_are_right_or_the_peer_is_gone() {
+        assert_eq!(judge(&marked(0, losing(12, asking(3)))), Opinion::RuledOut);
+        assert_eq!(judge(&marked(498, asking(0))), Opinion::RuledOut, "nothing is wrong");
+        let mut case = marked(498, asking(3));
+        case.neighbours.peer_qp = PeerQp::Gone;
+        assert_eq!(judge(&case), Opinion::RuledOut);
+    }
+
+    #[test]
+    fn nothing_to_compare_with() {
+        let mut case = marked(498, losing(12, asking(3)));
+        case.neighbours.rightly_marked.packets = 99;
+        cannot_tell(&judge(&case));
+        cannot_tell(&judge(&retries_exceeded()));
+    }
+}

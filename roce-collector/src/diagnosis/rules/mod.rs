@@ -21,6 +21,8 @@ mod receiver_not_ready;
 mod remote_operation_error;
 mod reordering_only;
 mod reverse_black_hole;
+#[cfg(test)]
+mod tests;
 mod unknown;
 
 use super::{

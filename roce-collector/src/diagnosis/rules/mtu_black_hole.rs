@@ -81,3 +81,57 @@ fn sizes(case: &Case) -> Option<Payload> {
         repeated: a.repeated.max(b.repeated),
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::diagnosis::testing::{
+        answered_before, asking, cannot_tell, fits, is_sure, retries_exceeded, seen, tap,
+    };
+    use crate::diagnosis::{Place, Requests};
+
+    fn sizes(passed: u32, repeated: u32) -> Case {
+        let payload = Some(Payload { passed, repeated });
+        let requests = Requests { payload, ..asking(3) };
+        seen(vec![tap(Place::AtRequester, requests, answered_before())])
+    }
+
+    #[test]
+    fn large_ones_never_pass() {
+        let finding = fits(judge(&sizes(64, 1024)));
+        is_sure(&finding, STRONG);
+        assert!(finding.evidence.iter().any(|fact| fact.value == "1024 bytes"));
+        assert!(
+            finding.next_steps[0].contains("ping -M do -c 3 -s 1056 10.0.0.2"),
+            "{:?}",
+            finding.next_steps
+        );
+        fits(judge(&sizes(512, 1024)));
+    }
+
+    #[test]
+    fn the_size_does_not_matter() {
+        assert_eq!(judge(&sizes(1024, 1024)), Opinion::RuledOut);
+        cannot_tell(&judge(&sizes(600, 1024)));
+        cannot_tell(&judge(&sizes(0, 1024)));
+    }
+
+    #[test]
+    fn mtus_that_differ_are_it_unless_such_packets_pass() {
+        let mut case = retries_exceeded();
+        cannot_tell(&judge(&case));
+        (case.facts.requester.mtu, case.facts.responder.mtu) = (Some(9000), Some(1500));
+        (case.facts.requester.active_mtu, case.facts.responder.active_mtu) =
+            (Some(4096), Some(1024));
+        let finding = fits(judge(&case));
+        assert!(finding.text.starts_with("MTU differs between the two ends"), "{}", finding.text);
+        is_sure(&finding, LIKELY);
+        case.sight = sizes(1024, 4096).sight;
+        is_sure(&fits(judge(&case)), DIRECT);
+        case.sight = sizes(4096, 4096).sight;
+        assert_eq!(judge(&case), Opinion::RuledOut);
+        case.sight = crate::diagnosis::Sight::NotLooked;
+        (case.facts.responder.mtu, case.facts.responder.active_mtu) = (Some(9000), Some(4096));
+        assert_eq!(judge(&case), Opinion::RuledOut);
+    }
+}

@@ -73,3 +73,56 @@ fn refused(case: &Case, reason: u16) -> Opinion {
         )],
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::diagnosis::testing::{
+        answered_before, asking, cannot_tell, fits, is_sure, retries_exceeded, seen, tap,
+    };
+    use crate::diagnosis::{Place, Requests, Sight, TapSight};
+
+    fn from_start() -> Requests {
+        Requests { is_from_start: true, ..asking(3) }
+    }
+
+    #[test]
+    fn the_peer_refused() {
+        let tap = TapSight { rejected: Some(8), ..TapSight::default() };
+        let finding = fits(judge(&seen(vec![tap])));
+        assert!(finding.text.contains("nobody listens"), "{}", finding.text);
+        is_sure(&finding, DIRECT);
+    }
+
+    #[test]
+    fn no_answer_since_the_connection_began() {
+        let mut case = seen(vec![tap(Place::AtRequester, from_start(), None)]);
+        is_sure(&fits(judge(&case)), LIKELY);
+        case.neighbours.answered = 1;
+        is_sure(&fits(judge(&case)), STRONG);
+        case.failure.completed = Some(3);
+        assert_eq!(judge(&case), Opinion::RuledOut);
+    }
+
+    #[test]
+    fn a_log_that_says_that_nothing_completed() {
+        let mut case = retries_exceeded();
+        cannot_tell(&judge(&case));
+        case.failure.completed = Some(0);
+        is_sure(&fits(judge(&case)), LIKELY);
+        case.sight = Sight::Seen(vec![tap(Place::AtRequester, asking(3), answered_before())]);
+        assert_eq!(judge(&case), Opinion::RuledOut, "packets say otherwise");
+    }
+
+    #[test]
+    fn a_tap_that_came_later_cannot_tell() {
+        cannot_tell(&judge(&seen(vec![tap(Place::AtRequester, asking(3), None)])));
+    }
+
+    #[test]
+    fn taps_on_both_sides_say_more() {
+        let near = tap(Place::AtRequester, from_start(), None);
+        let far = tap(Place::AtResponder, Requests { ladder: None, ..from_start() }, None);
+        assert_eq!(judge(&seen(vec![near, far])), Opinion::RuledOut);
+    }
+}

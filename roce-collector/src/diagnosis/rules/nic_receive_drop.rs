@@ -45,3 +45,42 @@ pub(super) fn judge(case: &Case) -> Opinion {
         ],
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::diagnosis::Place;
+    use crate::diagnosis::testing::{
+        answered_before, asking, cannot_tell, fits, is_sure, losing, retries_exceeded, seen, tap,
+    };
+
+    #[test]
+    fn the_port_that_drops_is_named() {
+        let mut case = retries_exceeded();
+        cannot_tell(&judge(&case));
+        case.facts.responder.rx_discards = Some(812);
+        let finding = fits(judge(&case));
+        is_sure(&finding, LIKELY);
+        assert!(finding.text.starts_with("The responder's own port"), "{}", finding.text);
+        assert!(
+            finding.next_steps[0].starts_with("on the responder 10.0.0.2: ethtool -S <interface>")
+        );
+        case.sight =
+            seen(vec![tap(Place::OnTheWay, losing(12, asking(3)), answered_before())]).sight;
+        is_sure(&fits(judge(&case)), STRONG);
+        case.facts.responder.rx_discards = Some(0);
+        cannot_tell(&judge(&case));
+        case.facts.requester.rx_discards = Some(7);
+        assert!(fits(judge(&case)).text.starts_with("The requester's own port"));
+    }
+
+    #[test]
+    fn no_drops_or_no_trouble() {
+        let mut case = retries_exceeded();
+        (case.facts.requester.rx_discards, case.facts.responder.rx_discards) = (Some(0), Some(0));
+        assert_eq!(judge(&case), Opinion::RuledOut);
+        case.facts.responder.rx_discards = Some(9);
+        case.failure.status = None;
+        assert_eq!(judge(&case), Opinion::RuledOut);
+    }
+}

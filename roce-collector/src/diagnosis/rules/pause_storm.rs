@@ -49,3 +49,33 @@ pub(super) fn judge(case: &Case) -> Opinion {
         ],
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::diagnosis::testing::{cannot_tell, fits, is_sure, retries_exceeded};
+
+    #[test]
+    fn half_of_the_time_is_a_storm() {
+        let mut case = retries_exceeded();
+        cannot_tell(&judge(&case));
+        case.facts.requester.rx_pause_ratio = Some(0.93);
+        let finding = fits(judge(&case));
+        is_sure(&finding, DIRECT);
+        assert!(finding.evidence.iter().any(|fact| fact.value == "93 % of the time"));
+        assert!(finding.next_steps[0].contains("ethtool -S eth0"));
+    }
+
+    #[test]
+    fn less_is_flow_control_at_work() {
+        let mut case = retries_exceeded();
+        for facts in [&mut case.facts.requester, &mut case.facts.responder] {
+            (facts.rx_pause_ratio, facts.tx_pause_ratio) = (Some(0.49), Some(0.0));
+        }
+        assert_eq!(judge(&case), Opinion::RuledOut);
+        case.facts.responder.tx_pause_ratio = Some(0.5);
+        fits(judge(&case));
+        case.failure.status = None;
+        assert_eq!(judge(&case), Opinion::RuledOut, "nothing is wrong");
+    }
+}

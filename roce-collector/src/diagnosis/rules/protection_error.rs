@@ -29,3 +29,25 @@ pub(super) fn judge(case: &Case) -> Opinion {
         ],
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::diagnosis::testing::{fits, retries_exceeded, told};
+
+    #[test]
+    fn statuses_of_the_own_device() {
+        for status in [WcStatus::LOC_PROT, WcStatus::LOC_ACCESS, WcStatus::MW_BIND] {
+            let finding = fits(judge(&told(status)));
+            assert!(finding.text.contains("Not the network"), "{}", finding.text);
+            assert_eq!(finding.evidence[0].value, status.to_string());
+        }
+    }
+
+    #[test]
+    fn a_refusal_of_the_peer_is_not_it() {
+        assert_eq!(judge(&told(WcStatus::REM_ACCESS)), Opinion::RuledOut);
+        assert_eq!(judge(&retries_exceeded()), Opinion::RuledOut);
+        assert_eq!(judge(&Case::default()), Opinion::RuledOut);
+    }
+}

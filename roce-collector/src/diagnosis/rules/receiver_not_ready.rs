@@ -14,9 +14,12 @@ pub(super) fn judge(case: &Case) -> Opinion {
     let has_status = status == Some(WcStatus::RNR_RETRY_EXC);
     let answers = || case.sight.answers();
     let in_a_row = answers().map(|answers| answers.rnr_in_a_row).max().unwrap_or(0);
-    // With another status, or when the requester tries on without any answer, what followed the RNR NAKs decides.
-    let went_silent = answers().all(|answers| answers.since_ladder == Some(0))
-        && reading::open_ladder(case).is_some();
+    // With another status, or when the requester tries on without any answer, what followed them decides.
+    let went_silent = reading::open_ladder(case).is_some_and(|ladder| {
+        let last = answers().filter_map(|answers| answers.last_seen).max();
+        let began_later = last.zip(ladder.first_try).is_some_and(|(last, began)| last < began);
+        began_later || u64::from(ladder.tries) >= in_a_row.saturating_add(reading::MIN_TRIES.into())
+    });
     let is_seen = in_a_row >= MIN_IN_A_ROW && !went_silent;
     if !has_status && (status.is_some() || !is_seen) {
         let is_hidden = status.is_none() && reading::are_naks_cut(case);
@@ -53,4 +56,69 @@ pub(super) fn judge(case: &Case) -> Opinion {
             commands::rdma_counters(case, End::Responder, "out_of_buffer and rnr_nak_retry_err"),
         ],
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::diagnosis::testing::{
+        answered_before, asking, cannot_tell, fits, is_sure, retries_exceeded, seen, tap, told,
+    };
+    use crate::diagnosis::{Answers, Place};
+    use crate::flow::NakReport;
+
+    /// As soft-RoCE does it: a NAK of a sequence error after each RNR NAK.
+    fn refusing(in_a_row: u64) -> Answers {
+        let naks = NakReport { psn_sequence_error: in_a_row, ..NakReport::default() };
+        Answers {
+            naks: Some(naks),
+            rnr_naks: Some(in_a_row),
+            rnr_in_a_row: in_a_row,
+            rnr_timer_ms: Some(655.36),
+            ..answered_before()
+        }
+    }
+
+    #[test]
+    fn refusals_in_a_row_are_it_with_or_without_a_status() {
+        let mut case = seen(vec![tap(Place::OnTheWay, asking(0), refusing(4))]);
+        is_sure(&fits(judge(&case)), STRONG);
+        case.facts.responder.out_of_buffer = Some(4);
+        let finding = fits(judge(&case));
+        is_sure(&finding, CERTAIN);
+        assert!(finding.text.contains("receiver buffers, not fabric"), "{}", finding.text);
+        assert!(finding.evidence.iter().any(|fact| fact.value == "4 packets"));
+        is_sure(&fits(judge(&told(WcStatus::RNR_RETRY_EXC))), DIRECT);
+    }
+
+    #[test]
+    fn a_receiver_that_comes_round_is_not_it() {
+        let case = seen(vec![tap(Place::OnTheWay, asking(0), refusing(2))]);
+        assert_eq!(judge(&case), Opinion::RuledOut);
+        assert_eq!(judge(&retries_exceeded()), Opinion::RuledOut);
+    }
+
+    #[test]
+    fn what_followed_the_refusals_decides() {
+        let mut case = seen(vec![tap(Place::OnTheWay, asking(7), refusing(4))]);
+        assert_eq!(judge(&case), Opinion::RuledOut, "silence since");
+        case.failure.status = Some(WcStatus::RNR_RETRY_EXC);
+        fits(judge(&case));
+        case.failure.status = Some(WcStatus::RETRY_EXC);
+        assert_eq!(judge(&case), Opinion::RuledOut);
+    }
+
+    #[test]
+    fn tries_that_were_refused_are_no_silence() {
+        let while_trying =
+            Answers { last_seen: Some(crate::diagnosis::testing::at(102)), ..refusing(4) };
+        let case = seen(vec![tap(Place::OnTheWay, asking(3), while_trying)]);
+        fits(judge(&case));
+    }
+
+    #[test]
+    fn acks_without_their_syndrome_do_not_tell() {
+        let cut = Answers { naks: None, rnr_naks: None, ..answered_before() };
+        cannot_tell(&judge(&seen(vec![tap(Place::OnTheWay, asking(3), cut)])));
+    }
 }

@@ -48,3 +48,38 @@ pub(super) fn judge(case: &Case) -> Opinion {
         next_steps: vec![next_step.to_owned()],
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::diagnosis::testing::{fits, is_sure, refused, told};
+    use crate::flow::NakReport;
+
+    #[test]
+    fn codes_and_statuses() {
+        let naks = NakReport { remote_operational_error: 1, ..NakReport::default() };
+        let mut case = refused(naks);
+        is_sure(&fits(judge(&case)), DIRECT);
+        case.failure.status = Some(WcStatus::REM_OP);
+        is_sure(&fits(judge(&case)), CERTAIN);
+        for status in STATUSES {
+            is_sure(&fits(judge(&told(status))), DIRECT);
+        }
+    }
+
+    #[test]
+    fn an_invalid_request_is_told_apart() {
+        let naks = NakReport { invalid_request: 1, ..NakReport::default() };
+        let finding = fits(judge(&refused(naks)));
+        assert!(finding.text.contains("invalid"), "{}", finding.text);
+        assert!(finding.next_steps[0].contains("max_dest_rd_atomic"));
+    }
+
+    #[test]
+    fn sequence_errors_and_other_statuses_are_not_it() {
+        let naks =
+            NakReport { psn_sequence_error: 9, remote_access_error: 1, ..NakReport::default() };
+        assert_eq!(judge(&refused(naks)), Opinion::RuledOut);
+        assert_eq!(judge(&told(WcStatus::RETRY_EXC)), Opinion::RuledOut);
+    }
+}

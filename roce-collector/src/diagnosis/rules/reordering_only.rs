@@ -36,3 +36,39 @@ pub(super) fn judge(case: &Case) -> Opinion {
         ],
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::diagnosis::testing::{
+        answered_before, asking, cannot_tell, fits, is_sure, losing, retries_exceeded, seen, tap,
+    };
+    use crate::diagnosis::{Answers, Place, Requests};
+    use crate::flow::{NakReport, SequenceReport};
+
+    fn late(reordered: u64) -> Requests {
+        let sequence = SequenceReport { reordered, ..SequenceReport::default() };
+        Requests { sequence: Some(sequence), ..asking(0) }
+    }
+
+    #[test]
+    fn late_packets_and_naks_for_them() {
+        let naks = NakReport { psn_sequence_error: 2, ..NakReport::default() };
+        let answers = Answers { naks: Some(naks), ..answered_before() };
+        let finding = fits(judge(&seen(vec![tap(Place::AtResponder, late(2), answers)])));
+        is_sure(&finding, STRONG);
+        let quiet = seen(vec![tap(Place::AtResponder, late(2), answered_before())]);
+        is_sure(&fits(judge(&quiet)), LIKELY);
+    }
+
+    #[test]
+    fn loss_or_silence_is_more() {
+        for requests in
+            [late(0), losing(1, late(2)), Requests { sequence: late(2).sequence, ..asking(3) }]
+        {
+            let case = seen(vec![tap(Place::AtResponder, requests, answered_before())]);
+            assert_eq!(judge(&case), Opinion::RuledOut);
+        }
+        cannot_tell(&judge(&retries_exceeded()));
+    }
+}

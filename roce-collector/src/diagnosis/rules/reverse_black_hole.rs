@@ -54,3 +54,65 @@ pub(super) fn judge(case: &Case) -> Opinion {
         next_steps,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::diagnosis::Place;
+    use crate::diagnosis::confidence::{CERTAIN, LIKELY, STRONG};
+    use crate::diagnosis::testing::{
+        answered_before, answered_since, asking, cannot_tell, fits, is_sure, repeating,
+        retries_exceeded, seen, tap,
+    };
+
+    #[test]
+    fn answers_leave_and_do_not_come_back() {
+        let near = tap(Place::AtRequester, asking(3), answered_before());
+        let far = tap(Place::AtResponder, repeating(3), answered_since(3));
+        let finding = fits(judge(&seen(vec![near, far])));
+        is_sure(&finding, CERTAIN);
+        assert!(
+            finding.evidence.iter().any(|fact| fact.value == "3 times"),
+            "{:?}",
+            finding.evidence
+        );
+    }
+
+    #[test]
+    fn one_tap_sees_what_was_acknowledged_come_again() {
+        for place in [Place::OnTheWay, Place::AtResponder] {
+            let case = seen(vec![tap(place, repeating(3), answered_since(3))]);
+            is_sure(&fits(judge(&case)), STRONG);
+        }
+        let case = seen(vec![tap(Place::AtRequester, repeating(3), answered_since(3))]);
+        let finding = fits(judge(&case));
+        is_sure(&finding, LIKELY);
+        assert!(finding.text.contains("in the NIC or the host"), "{}", finding.text);
+    }
+
+    #[test]
+    fn the_responder_counts_duplicates() {
+        let mut case = retries_exceeded();
+        cannot_tell(&judge(&case));
+        case.facts.responder.duplicate_requests = Some(0);
+        cannot_tell(&judge(&case));
+        case.facts.responder.duplicate_requests = Some(8);
+        is_sure(&fits(judge(&case)), STRONG);
+    }
+
+    #[test]
+    fn a_ladder_that_nobody_answers_is_not_it() {
+        let near = tap(Place::AtRequester, asking(3), answered_before());
+        let far = tap(Place::AtResponder, asking(0), answered_before());
+        assert_eq!(judge(&seen(vec![near, far])), Opinion::RuledOut);
+        let silent = tap(Place::AtResponder, asking(3), answered_before());
+        assert_eq!(judge(&seen(vec![silent])), Opinion::RuledOut);
+    }
+
+    #[test]
+    fn tries_counted_twice_are_no_answers() {
+        let requests = crate::diagnosis::Requests { rewinds_after_ack: 3, ..asking(3) };
+        let case = seen(vec![tap(Place::AtRequester, requests, answered_before())]);
+        cannot_tell(&judge(&case));
+    }
+}
