@@ -114,7 +114,9 @@ async fn collect(collector: &Collector) -> Result<ExitCode> {
     let decoder = tokio::spawn(log_loop::decode(logs, records, stopped));
     tracing::info!("listening on http://{}", collector.listen);
 
-    let served = serve(listener, ServerState { status, flows, inventory: queue_pairs }, stop).await;
+    let (_, incidents) = watch::channel(Arc::default());
+    let answers = ServerState { status, flows, inventory: queue_pairs, incidents };
+    let served = serve(listener, answers, stop).await;
     watcher.abort();
     // What it has begun to decode is told before the end.
     drop(stop_decoder);

@@ -32,6 +32,7 @@ impl Server {
         let (publisher, status) = watch::channel(Arc::new(Status::default()));
         let (flows, questions) = sync_channel(1);
         let (_, inventory) = watch::channel(Arc::default());
+        let (_, incidents) = watch::channel(Arc::default());
         let (stop, stopped) = oneshot::channel::<()>();
         let (started, address) = std::sync::mpsc::channel();
         let thread = thread::spawn(move || {
@@ -41,7 +42,7 @@ impl Server {
                 let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
                 started.send(listener.local_addr().unwrap()).unwrap();
                 let stop = async { drop(stopped.await) };
-                let state = ServerState { status, flows, inventory };
+                let state = ServerState { status, flows, inventory, incidents };
                 serve(listener, state, stop).await.unwrap();
             });
         });

@@ -143,6 +143,7 @@ impl Running {
             programs: self.programs(),
             inventory: self.parts.inventory.borrow().figures.clone(),
             logs: self.parts.logs.clone(),
+            incidents: None,
         };
         self.parts.publisher.send_replace(Arc::new(Status {
             snapshot: Arc::new(snapshot),

@@ -23,7 +23,7 @@ use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, prometheus_text, text};
 use prometheus_client::registry::Registry;
 
-use crate::{inventory, logs};
+use crate::{incident, inventory, logs};
 pub use snapshot::{HookLabel, ProgramRuns, Snapshot, direction as direction_of_tap};
 
 /// Form of the text.
@@ -86,6 +86,9 @@ impl Collector for All {
         collector::encode(snapshot, &mut encoder)?;
         if let Some(figures) = &snapshot.inventory {
             inventory::metrics::encode(figures, &mut encoder)?;
+        }
+        if let Some(figures) = &snapshot.incidents {
+            incident::metrics::encode(figures, &mut encoder)?;
         }
         match &snapshot.logs {
             Some(counters) => logs::metrics::encode(counters, &mut encoder),

@@ -6,6 +6,7 @@ use std::time::Duration;
 use roce_common::marking::MarkingPolicy;
 use roce_common::tap::TapCounters;
 
+use crate::incident::IncidentFigures;
 use crate::inventory::Figures;
 use crate::logs::LogCounters;
 use crate::sweep::{Durations, TapSequences, View};
@@ -34,6 +35,8 @@ pub struct Snapshot {
     pub inventory: Option<Arc<Figures>>,
     /// What was read from log sources; `None` where there are none.
     pub logs: Option<Arc<LogCounters>>,
+    /// Failures of queue pairs; `None` where nothing tells of them.
+    pub incidents: Option<Arc<IncidentFigures>>,
 }
 
 /// What a tap is attached by.

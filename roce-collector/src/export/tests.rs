@@ -109,6 +109,7 @@ fn snapshot() -> Snapshot {
         programs: Vec::new(),
         inventory: None,
         logs: None,
+        incidents: None,
     }
 }
 

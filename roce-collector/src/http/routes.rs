@@ -7,7 +7,7 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 
-use super::{ServerState, flows, qps};
+use super::{ServerState, flows, incidents, qps};
 use crate::export::{Format, render};
 
 pub(super) fn router(state: ServerState) -> Router {
@@ -16,6 +16,7 @@ pub(super) fn router(state: ServerState) -> Router {
         .route("/healthz", get(healthz))
         .route("/readyz", get(readyz))
         .route("/api/v1/flows", get(flows::flows))
+        .route("/api/v1/incidents", get(incidents::incidents))
         .route("/api/v1/qps", get(qps::qps))
         .with_state(state)
 }

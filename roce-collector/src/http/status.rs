@@ -8,6 +8,7 @@ use tokio::sync::watch;
 
 use super::FlowsQuestion;
 use crate::export::Snapshot;
+use crate::incident::IncidentList;
 use crate::inventory::QpSnapshot;
 
 /// The collector is alive when the last sweep is not older than this.
@@ -35,6 +36,8 @@ pub struct ServerState {
     pub flows: SyncSender<FlowsQuestion>,
     /// The queue pairs that the kernel lists.
     pub inventory: watch::Receiver<Arc<QpSnapshot>>,
+    /// The latest failures of queue pairs.
+    pub incidents: watch::Receiver<IncidentList>,
 }
 
 impl Status {

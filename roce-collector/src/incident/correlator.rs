@@ -317,6 +317,7 @@ impl Correlator {
         for (Waiting { signal, claim, .. }, is_crossed) in signals {
             group.add(signal, &claim, is_crossed, self.limits.max_signals);
         }
+        group.name();
         group.set_context(self.events.before(&group, &self.limits));
         self.groups.push_back(group.clone());
         self.make_ready(group);

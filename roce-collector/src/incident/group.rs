@@ -19,6 +19,7 @@ const MAX_NOTES: usize = 16;
 #[derive(Clone, Debug)]
 pub struct Group {
     number: u64,
+    id: String,
     revision: u32,
     signals: Vec<Told>,
     /// What is known of the side that failed and of the other one.
@@ -53,6 +54,7 @@ impl Group {
         let told = Told::new(signal, claim, false);
         Self {
             number,
+            id: String::new(),
             revision: 0,
             last: told.place.clone(),
             signals: vec![told],
@@ -113,6 +115,16 @@ impl Group {
         }
     }
 
+    /// Gives it its name, which stays the same whatever becomes known later.
+    pub(super) fn name(&mut self) {
+        let time = self.time().map_or_else(
+            || "unknown-time".to_owned(),
+            |time| time.to_string().chars().filter(char::is_ascii_digit).take(14).collect(),
+        );
+        let qp = self.near.qp.map_or_else(|| "unknown-qp".to_owned(), |qp| format!("qp{qp:#x}"));
+        self.id = format!("{time}-{qp}-{}", self.number);
+    }
+
     pub(super) fn set_context(&mut self, context: Context) {
         self.context = context;
     }
@@ -147,6 +159,11 @@ impl Group {
     /// Counts failures from 1, in the order in which they were told.
     pub const fn number(&self) -> u64 {
         self.number
+    }
+
+    /// Unique on this collector, and fit for a file name.
+    pub fn id(&self) -> &str {
+        &self.id
     }
 
     /// How often it was told before.

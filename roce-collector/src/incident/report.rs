@@ -12,6 +12,9 @@ use crate::diagnosis::{Evidence, Outcome, Verdict};
 pub struct Incident {
     /// Unique on this collector; fit for a file name.
     pub id: String,
+    /// How often it was told before, each time with less: the latest replaces the others.
+    #[serde(default)]
+    pub revision: u32,
     /// When the first of its signals was.
     pub time: Option<Timestamp>,
     /// RDMA device, else the interface that saw it.

@@ -64,7 +64,19 @@ fn shortened(line: &str) -> String {
             shown.push_str("...");
             break;
         }
-        if c.is_control() { shown.extend(c.escape_default()) } else { shown.push(c) }
+        push(&mut shown, c);
     }
     shown
+}
+
+/// Logs and names of processes are not trusted: what would move the cursor of a terminal is shown as what it
+/// is.
+pub(super) fn printable(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    text.chars().for_each(|c| push(&mut shown, c));
+    shown
+}
+
+fn push(shown: &mut String, c: char) {
+    if c.is_control() { shown.extend(c.escape_default()) } else { shown.push(c) }
 }

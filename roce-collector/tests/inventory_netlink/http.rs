@@ -35,6 +35,7 @@ fn serving(snapshot: QpSnapshot, ask: impl FnOnce(&dyn Fn(&str) -> Response)) {
                 status: watch::channel(Arc::new(status)).1,
                 flows: sync_channel(1).0,
                 inventory: watch::channel(Arc::new(snapshot)).1,
+                incidents: watch::channel(Arc::default()).1,
             };
             serve(listener, state, async { drop(stopped.await) }).await.unwrap();
         });
