@@ -23,6 +23,11 @@ pub struct FlowEvent {
     pub key: WideKey,
     /// Of a rewind of requests, its [`crate::sequence::AckState::episode_word`], else 0.
     pub episode: u32,
+    /// Of a rewind of requests, the [`crate::sequence::AckState::acknowledged_word`] when it came, else 0; also
+    /// 0 of a READ, for a later response says nothing of the one that is asked for again.
+    pub acknowledged: u32,
+    /// Zero.
+    pub reserved: u32,
 }
 
 /// What happened.
@@ -51,4 +56,4 @@ impl EventKind {
     }
 }
 
-const _: () = assert!(size_of::<FlowEvent>() == 72);
+const _: () = assert!(size_of::<FlowEvent>() == 80);

@@ -171,14 +171,14 @@ impl<K: FlowKey + 'static> Table<K> {
             }
             slot.key = *key;
         }
-        let before = LastPacket::of(slot, seen);
+        let before = LastPacket::of(slot);
         account(slot, seen, marking(), ColdOf { cold: self.cold, index });
         let next = sequence::usual(word, seen, before.packets);
         if next.is_known() {
             release(lock, next);
             return Counted::Done;
         }
-        if Turn::put(K::place(index), word, seen, before) {
+        if Turn::begin(K::place(index), word, seen, before) {
             return Counted::Turn;
         }
         release(lock, word);

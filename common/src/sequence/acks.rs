@@ -32,7 +32,18 @@ impl AckState {
     /// Highest PSN acknowledged.
     #[inline(always)]
     pub const fn acknowledged(&self) -> Option<Psn> {
-        if self.acknowledged & VALID == 0 { None } else { Some(Psn::new(self.acknowledged)) }
+        Self::acknowledged_in(self.acknowledged)
+    }
+
+    /// The same as a raw word, with [`VALID`]; 0 when nothing was: see [`Self::acknowledged_in`].
+    #[inline(always)]
+    pub const fn acknowledged_word(&self) -> u32 {
+        self.acknowledged
+    }
+
+    /// The PSN in a word of [`Self::acknowledged_word`].
+    pub const fn acknowledged_in(word: u32) -> Option<Psn> {
+        if word & VALID == 0 { None } else { Some(Psn::new(word)) }
     }
 
     /// Whether the peer answered `psn` or a later request.

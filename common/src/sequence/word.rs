@@ -6,11 +6,12 @@ use crate::psn::Psn;
 /// State that every packet changes.
 ///
 /// ```text
-/// 31     | 30    | 29   | 28      | 27            | 26             | 25       | 24    | 23..0
-/// locked | block | zero | watched | response open | next uncertain | troubled | known | next PSN
+/// 31     | 30    | 29      | 28      | 27            | 26             | 25       | 24    | 23..0
+/// locked | block | refused | watched | response open | next uncertain | troubled | known | next PSN
 /// ```
 ///
-/// In a record of ACKs, the next PSN is the one after the highest that was answered.
+/// In a record of ACKs, the next PSN is the one after the highest that was answered, and `refused` says that
+/// this one was answered by a NAK.
 #[repr(transparent)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SequenceWord(pub u32);
@@ -27,6 +28,9 @@ impl SequenceWord {
     /// For the caller, and kept by everything here: whoever has the other direction wants to hear of
     /// every packet of this one.
     pub const WATCHED: u32 = 1 << 28;
+    /// Of answers: the highest PSN was refused, not acknowledged.
+    const REFUSED: u32 = 1 << Self::REFUSED_SHIFT;
+    const REFUSED_SHIFT: u32 = 29;
     /// Copy of [`Self::BLOCK_OF_PSN`] in the next PSN when the side state was last touched: so it is,
     /// once for each 2^20 PSNs, and ages.
     const BLOCK: u32 = 1 << 30;
@@ -65,6 +69,22 @@ impl SequenceWord {
     #[inline(always)]
     pub const fn last(self) -> Option<Psn> {
         if self.is_known() { Some(self.next().plus(Psn::MAX.get())) } else { None }
+    }
+
+    /// Of answers, the highest PSN that they acknowledge: what was refused is not, nor what followed it.
+    #[inline(always)]
+    pub const fn acknowledged(self) -> Option<Psn> {
+        let above = 1 + ((self.0 >> Self::REFUSED_SHIFT) & 1);
+        if self.is_known() { Some(self.next().plus(Psn::MAX.get() + 1 - above)) } else { None }
+    }
+
+    /// Of answers, the word after a NAK of `psn`.
+    #[must_use]
+    #[inline(always)]
+    pub const fn refused(self, psn: Psn) -> Self {
+        let word = self.seen(psn);
+        let is_highest = word.next().get() == psn.plus(1).get();
+        if is_highest { Self(word.0 | Self::REFUSED) } else { word }
     }
 
     /// Whether the other direction wants to hear of every packet of this one.

@@ -49,6 +49,7 @@ pub(super) fn encode(snapshot: &Snapshot, encoder: &mut DescriptorEncoder<'_>) -
         ("event_records", snapshot.view.forgotten_events),
         ("history", snapshot.view.refused_histories),
         ("trouble", snapshot.view.dropped_troubles),
+        ("ladder_warnings", snapshot.view.dropped_ladder_steps),
     ];
     counter(
         encoder,

@@ -97,6 +97,7 @@ fn snapshot() -> Snapshot {
         forgotten_events: 0,
         refused_histories: 0,
         dropped_troubles: 0,
+        dropped_ladder_steps: 0,
     };
     Snapshot {
         view: Arc::new(view),

@@ -1,7 +1,7 @@
 //! Tables in plain memory, written by the accounting that the kernel programs use.
 
 use std::cell::{Cell, RefCell};
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 
 use roce_common::event::FlowEvent;
 use roce_common::flow::{
@@ -36,6 +36,8 @@ pub(super) struct FakeTables {
     pub(super) spill: HashMap<SpillKey, SpillCount>,
     /// Whether slots are held by somebody else, so that packets go to the fallback map.
     pub(super) is_held: bool,
+    /// Events that wait, the oldest first.
+    pub(super) events: VecDeque<FlowEvent>,
     /// Side states for its records, all tables together.
     states: usize,
 }
@@ -120,6 +122,7 @@ impl FakeTables {
             taps: vec![TapCounters::default(); taps],
             spill: HashMap::new(),
             is_held: false,
+            events: VecDeque::new(),
             states: slots,
         }
     }
@@ -171,7 +174,7 @@ impl Tables for FakeTables {
     }
 
     fn next_event(&mut self) -> Option<FlowEvent> {
-        None
+        self.events.pop_front()
     }
 
     fn spilled(&self) -> Result<Vec<(SpillKey, SpillCount)>, DatapathError> {

@@ -13,6 +13,7 @@
 
 mod counts;
 mod history;
+mod ladders;
 mod ledger;
 mod pairing;
 mod peers;
@@ -28,6 +29,7 @@ mod troubles;
 mod view;
 
 pub use counts::{Counts, PsnCounts};
+pub use ladders::LadderStep;
 pub use ledger::TapSequences;
 pub use peers::PeerKey;
 pub use picture::Picture;

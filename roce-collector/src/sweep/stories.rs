@@ -5,10 +5,12 @@ use std::time::Duration;
 
 use roce_common::event::{EventKind, FlowEvent};
 use roce_common::flow::{FlowKey, PsnSpace, WideKey};
-use roce_common::sequence::{self, MIN_TIMEOUT};
+use roce_common::psn::Psn;
+use roce_common::sequence::{self, AckState, MIN_TIMEOUT};
 use roce_common::wire::{RNR_TIMER_MICROSECONDS, Syndrome};
 
 use super::Moment;
+use super::ladders::{Climb, LadderSteps};
 use crate::capture::Timestamp;
 use crate::flow::FlowId;
 use crate::timeline::{Entry, Event, RewindCause};
@@ -22,11 +24,20 @@ const MAX_RECORDS: usize = 4096;
 /// Events by record, oldest first.
 #[derive(Debug, Default)]
 pub(super) struct Stories {
-    records: HashMap<WideKey, VecDeque<Told>>,
+    records: HashMap<WideKey, Story>,
     /// Events of records beyond the limit.
     pub(super) unplaced: u64,
     /// Number of the next event.
     number: u64,
+    /// Warnings that nobody has taken.
+    pub(super) ladder_steps: LadderSteps,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Story {
+    told: VecDeque<Told>,
+    /// The retry ladder that its sender is on.
+    climb: Option<Climb>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -48,29 +59,34 @@ impl Stories {
             self.forget_oldest();
         }
         let story = self.records.entry(event.key).or_default();
-        if let Some(before) = story.back() {
+        if let Some(before) = story.told.back() {
             explain(&mut what, before, time);
         }
-        let told = Told { number: self.number, time, event: what };
-        if story.len() == MAX_EVENTS {
-            story.pop_front();
+        story.climb = Climb::after(story.climb, &what, time);
+        if let Some(climb) = &story.climb {
+            self.ladder_steps.note(&event.key, climb, &what, time);
         }
-        story.push_back(told);
+        let told = Told { number: self.number, time, event: what };
+        if story.told.len() == MAX_EVENTS {
+            story.told.pop_front();
+        }
+        story.told.push_back(told);
     }
 
     /// Forgets the record whose last event is the oldest.
     fn forget_oldest(&mut self) {
-        let last = |story: &VecDeque<Told>| story.back().map_or(0, |told| told.number);
+        let last = |story: &Story| story.told.back().map_or(0, |told| told.number);
         let oldest = self.records.iter().min_by_key(|(_, story)| last(story)).map(|(key, _)| *key);
         if let Some(story) = oldest.and_then(|key| self.records.remove(&key)) {
-            self.unplaced += story.len() as u64;
+            self.unplaced += story.told.len() as u64;
         }
     }
 
     /// Forgets what is older than `age`.
     pub(super) fn age(&mut self, now: Moment, age: Duration) {
-        self.records
-            .retain(|_, story| story.back().is_some_and(|told| now.wall.since(told.time) < age));
+        self.records.retain(|_, story| {
+            story.told.back().is_some_and(|told| now.wall.since(told.time) < age)
+        });
     }
 
     /// The events of one record, oldest first.
@@ -84,14 +100,14 @@ impl Stories {
                 && FlowId::of(key).is_some_and(|other| other == *id)
         };
         let story = self.records.iter().find(|(key, _)| is_its(key)).map(|(_, story)| story);
-        story.into_iter().flatten().map(|told| &told.event)
+        story.into_iter().flat_map(|story| &story.told).map(|told| &told.event)
     }
 
     /// The events of a flow's records, in order.
     pub(super) fn of_flow(&self, id: &FlowId) -> Vec<Entry> {
         let is_its = |key: &WideKey| FlowId::of(key).is_some_and(|other| other == *id);
         let stories = self.records.iter().filter(|(key, _)| is_its(key));
-        let entries = stories.flat_map(|(_, story)| story).map(|told| Entry {
+        let entries = stories.flat_map(|(_, story)| &story.told).map(|told| Entry {
             t: Some(told.time),
             frame: told.number,
             src: id.src,
@@ -133,6 +149,14 @@ fn cause_of(event: &FlowEvent) -> RewindCause {
     }
 }
 
+/// Whether the peer had answered the first PSN of a rewind. Where the rewind began before the packet that
+/// showed it, answers may have come since.
+fn was_acknowledged(event: &FlowEvent) -> bool {
+    let is_first = event.episode != 0 && event.episode & PSN_MASK == event.psn;
+    let acknowledged = AckState::acknowledged_in(event.acknowledged);
+    is_first && acknowledged.is_some_and(|psn| !Psn::new(event.psn).is_after(psn))
+}
+
 /// The event as the time line knows it.
 fn words(event: &FlowEvent) -> Option<Event> {
     let FlowEvent { psn, count, detail, .. } = *event;
@@ -146,7 +170,8 @@ fn words(event: &FlowEvent) -> Option<Event> {
             let packets = end.wrapping_sub(start) & PSN_MASK;
             let last = end.wrapping_sub(1) & PSN_MASK;
             let cause = cause_of(event);
-            Event::Rewind { psn: start, last, packets, filled: 0, cause }
+            let was_acknowledged = was_acknowledged(event);
+            Event::Rewind { psn: start, last, packets, filled: 0, was_acknowledged, cause }
         }
         EventKind::Nak => match Syndrome::from_byte(detail as u8) {
             Syndrome::RnrNak { timer_code } => {

@@ -7,6 +7,7 @@ use roce_common::marking::MarkingPolicy;
 use roce_common::tap::TapCounters;
 
 use super::history::Histories;
+use super::ladders::LadderStep;
 use super::ledger::Ledger;
 use super::pairing::link_answers;
 use super::records::{Records, SeenRecord, Sweep};
@@ -77,6 +78,34 @@ impl Sweeper {
         self.lossy_taps |= 1 << (device * 2);
     }
 
+    /// Takes up the events that have come, at most a ring buffer full, and says how many. Call it often: where
+    /// there are none it costs next to nothing.
+    pub fn take_events(&mut self, tables: &mut dyn Tables, now: Moment) -> usize {
+        let events = std::iter::from_fn(|| tables.next_event()).take(MAX_EVENTS);
+        let mut count = 0;
+        for event in events {
+            self.stories.take(&event, (now.wall, now.boot_ns));
+            self.troubles.note_event(&event, now.wall);
+            count += 1;
+        }
+        count
+    }
+
+    /// Senders that have climbed a retry ladder since the last call, in order.
+    pub fn take_ladder_steps(&mut self) -> Vec<LadderStep> {
+        let mut steps = self.stories.ladder_steps.take();
+        if steps.is_empty() {
+            return Vec::new();
+        }
+        for record in self.records() {
+            let Some(src_qp) = record.totals.peer_qp else { continue };
+            for (_, step) in steps.iter_mut().filter(|(key, _)| *key == record.key) {
+                step.src_qp = Some(src_qp);
+            }
+        }
+        steps.into_iter().map(|(_, step)| step).collect()
+    }
+
     /// Takes up everything that changed. Call it about once a second, for some counters of the tables
     /// wrap after a few minutes at the highest rates.
     ///
@@ -84,10 +113,8 @@ impl Sweeper {
     /// When the fallback map cannot be read. All else has been taken up then, and the next sweep tries
     /// it again.
     pub fn sweep(&mut self, tables: &mut dyn Tables, now: Moment) -> Result<(), DatapathError> {
-        for event in std::iter::from_fn(|| tables.next_event()).take(MAX_EVENTS) {
-            self.stories.take(&event, (now.wall, now.boot_ns));
-            self.troubles.note_event(&event, now.wall);
-        }
+        self.stories.ladder_steps.renew();
+        self.take_events(tables, now);
         self.stories.age(now, self.options.flow_idle);
         // Before the records, so that they hold all that the taps count.
         let mut lossy_taps = std::mem::take(&mut self.lossy_taps);
@@ -150,6 +177,7 @@ impl Sweeper {
             forgotten_events: self.stories.unplaced,
             refused_histories: self.histories.refused,
             dropped_troubles: self.troubles.dropped,
+            dropped_ladder_steps: self.stories.ladder_steps.dropped,
         }
     }
 

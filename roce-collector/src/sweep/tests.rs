@@ -1,6 +1,7 @@
 //! Sweeps over fake tables against a plain count of every packet.
 
 mod flows;
+mod ladders;
 mod property;
 
 use std::time::Duration;

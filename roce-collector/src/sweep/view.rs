@@ -51,6 +51,8 @@ pub struct View {
     pub refused_histories: u64,
     /// Queue pairs in trouble that nobody took up in time.
     pub dropped_troubles: u64,
+    /// Warnings of senders on a retry ladder that there was no room for.
+    pub dropped_ladder_steps: u64,
 }
 
 impl View {

@@ -46,6 +46,11 @@ pub enum Event {
         packets: u32,
         /// Of these, packets that had been missing.
         filled: u32,
+        /// The tap had seen that PSN acknowledged: the answer did not reach the sender, or too late. `false`
+        /// also where that is not certain, and of READs: a later response says nothing of the one that is
+        /// asked for again.
+        #[serde(skip_serializing_if = "std::ops::Not::not")]
+        was_acknowledged: bool,
         /// Why.
         #[serde(flatten)]
         cause: RewindCause,
@@ -230,7 +235,9 @@ impl Event {
     /// What makes two events alike, whatever their figures are.
     pub(super) fn likeness(&self) -> impl PartialEq + use<> {
         let detail = match self {
-            Self::Rewind { cause, .. } => Some(std::mem::discriminant(cause)),
+            Self::Rewind { cause, was_acknowledged, .. } => {
+                Some((std::mem::discriminant(cause), *was_acknowledged))
+            }
             _ => None,
         };
         let code = match self {

@@ -46,6 +46,8 @@ pub struct Change<'a> {
     pub span: u32,
     /// Microseconds since the packet before in this record; 0 when not known.
     pub idle: u32,
+    /// It begins a rewind, and the peer had answered its PSN or a later one.
+    pub was_acknowledged: bool,
     /// Counters before it.
     pub before: &'a SequenceTotals,
     /// And after it.

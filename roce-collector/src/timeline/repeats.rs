@@ -30,6 +30,7 @@ impl Recorder {
             last: last.get(),
             packets: packets_before + 1,
             filled: filled_before + filled,
+            was_acknowledged: change.was_acknowledged,
             cause,
         };
         let began = change.after.timeouts != change.before.timeouts
@@ -49,6 +50,7 @@ impl Recorder {
                         last: last.get(),
                         packets: 1,
                         filled,
+                        was_acknowledged: change.was_acknowledged,
                         cause,
                     };
                     self.note(moment, event, budget);
@@ -82,7 +84,8 @@ impl Recorder {
             Event::Filled { psn, last, packets: 1, after_us, outcome: FillOutcome::Open }
         } else if let Some(heard) = waited {
             let after_us = moment.micros_since(heard.moment);
-            Event::Rewind { psn, last, packets: 1, filled: 0, cause: RewindCause::Rnr { after_us } }
+            let cause = RewindCause::Rnr { after_us };
+            Event::Rewind { psn, last, packets: 1, filled: 0, was_acknowledged: false, cause }
         } else {
             Event::Repeated { psn, last, packets: 1 }
         };

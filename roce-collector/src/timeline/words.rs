@@ -24,9 +24,12 @@ impl fmt::Display for Event {
                     FillOutcome::SentAgain => ", sent again: it had been lost",
                 })
             }
-            Self::Rewind { psn, last, packets, filled, cause } => {
+            Self::Rewind { psn, last, packets, filled, was_acknowledged, cause } => {
                 write!(f, "rewind to PSN {psn}: ")?;
                 cause_in_words(f, cause)?;
+                if was_acknowledged {
+                    f.write_str(", although it had been acknowledged")?;
+                }
                 write!(f, "; {} again", counted(packets - filled.min(packets), "packet"))?;
                 if filled > 0 {
                     write!(f, " and {filled} that had been missing")?;

@@ -1,12 +1,15 @@
 //! The time line of a queue pair, as text and as JSON.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use roce_collector::capture::CaptureReader;
+use roce_collector::pair::QpEnd;
 use roce_collector::read::{Colours, Engine, FlowFilter, ReadReport, Source, write_text};
 use roce_common::marking::MarkingPolicy;
 use roce_testkit::capture::Format;
-use roce_testkit::scenario::{Connection, LossAt, Scenario, congestion, go_back_n, write_stream};
+use roce_testkit::scenario::{
+    Connection, Endpoint, LossAt, Scenario, answers_lost, congestion, go_back_n, write_stream,
+};
 use serde_json::Value;
 
 use super::{capture, open_bytes};
@@ -209,4 +212,64 @@ fn at_the_sender_the_lost_packet_is_seen_twice() {
     let rewind = entries.iter().find(|entry| entry["kind"] == "rewind").expect("a rewind");
     assert_eq!((&rewind["packets"], &rewind["filled"]), (&5.into(), &0.into()));
     assert_eq!((&rewind["cause"], &rewind["after_us"]), (&"nak".into(), &11.into()));
+}
+
+/// Rewinds of a time line, and how many of them came although the PSN had been acknowledged.
+fn rewinds(entries: &[Value]) -> (usize, usize) {
+    let rewinds = entries.iter().filter(|entry| entry["kind"] == "rewind");
+    let acknowledged = rewinds.clone().filter(|entry| entry["was_acknowledged"] == true);
+    (rewinds.count(), acknowledged.count())
+}
+
+#[test]
+fn a_rewind_although_it_was_acknowledged() {
+    let connection = Connection::ipv4(1);
+    let scenario = answers_lost(&connection, 3);
+    let frames = scenario.to_pcap(Format::default()).expect("memory");
+    let qp = connection.responder.qp;
+    let report = report(open_bytes(frames.clone()), qp);
+    assert_eq!(rewinds(&entries(&report)), (3, 3));
+    let text = text(&report);
+    let line = "timeout, 67.1 ms of silence, although it had been acknowledged; 8 packets again";
+    assert!(text.split_whitespace().collect::<Vec<_>>().join(" ").contains(line), "{text}");
+
+    // Without the ACKs, which is how the requester's side sees it.
+    let mut reader = open_bytes(frames);
+    let mut engine = Engine::new(10_000, MarkingPolicy::DEFAULT);
+    while let Some(frame) = reader.next_frame().expect("a sound file") {
+        if frame.data.len() > 100 {
+            engine.frame(&frame);
+        }
+    }
+    let reading = engine.finish();
+    let (a, b) = (connection.requester, connection.responder);
+    let end = |end: Endpoint| QpEnd { ip: end.ip, qp: end.qp };
+    let entries = serde_json::to_value(reading.timeline(end(a), end(b))).expect("JSON");
+    assert_eq!(rewinds(entries.as_array().expect("a list")), (3, 0));
+}
+
+#[test]
+fn real_losses_and_holes_are_not_taken_for_lost_answers() {
+    let cases = [
+        ("lab/loss1-write-v4.va.pcap.gz", 28),
+        ("lab/loss1-write-v4.vb.pcap.gz", 28),
+        ("lab/hole-stream-v4.va.pcap.gz", 3),
+        ("lab/hole-send-retry7-v6.va.pcap.gz", 111),
+        ("lab/loss1-read-resp-v4.va.pcap.gz", 42),
+        ("lab/loss1-read-req-v4.vb.pcap.gz", 5),
+        ("lab/dup5-ack-v4.va.pcap.gz", 0),
+    ];
+    for (name, expected) in cases {
+        let qps = super::read(name).flows.into_iter().map(|flow| flow.dst_qp);
+        let qps: BTreeSet<_> = qps.filter(|qp| *qp != 1).collect();
+        let mut seen = (0, 0);
+        for qp in qps {
+            let json = serde_json::to_value(of_file(name, qp)).expect("JSON");
+            for pair in json["pairs"].as_array().expect("pairs") {
+                let (count, acknowledged) = rewinds(pair["timeline"].as_array().expect("a list"));
+                seen = (seen.0 + count, seen.1 + acknowledged);
+            }
+        }
+        assert_eq!(seen, (expected, 0), "{name}");
+    }
 }

@@ -12,12 +12,13 @@ use roce_collector::bpf::{
 use roce_collector::capture::{CaptureReader, Frame, LinkType, TapLoss, Timestamp};
 use roce_collector::flow::{RecordSnapshot, RecordTotals, SequenceReport};
 use roce_collector::read::Engine;
-use roce_common::event::EventKind;
+use roce_common::event::{EventKind, FlowEvent};
 use roce_common::flow::{FlowKey, RecordTag, WideKey};
 use roce_common::marking::MarkingPolicy;
 use roce_common::psn::Psn;
 use roce_testkit::netns::{Namespace, VethConfig, VethPair};
 use roce_testkit::replay::replay_timed;
+use roce_testkit::scenario::Scenario;
 use tokio::runtime::Builder;
 
 const POLICY: MarkingPolicy = MarkingPolicy::DEFAULT;
@@ -74,12 +75,7 @@ impl Lane {
         let timed = frames.iter().map(|(time, frame)| (*time, frame));
         let sent = replay_timed(&self.left, "left0", timed, 1.0).expect("it plays");
         assert_eq!(sent.dropped, 0, "{name}");
-        let start = Instant::now();
-        let wanted = packets + expected.packets;
-        while self.datapath.taps.read(0).packets() < wanted && start.elapsed() < PATIENCE {
-            thread::sleep(Duration::from_millis(5));
-        }
-        assert_eq!(self.datapath.taps.read(0).packets(), wanted, "{name}");
+        self.await_packets(packets + expected.packets, &name);
         let mut kernel = Spaces::new();
         take(&self.datapath.narrow, &mut kernel);
         take(&self.datapath.wide, &mut kernel);
@@ -98,6 +94,25 @@ impl Lane {
 }
 
 impl Lane {
+    /// Plays a scenario in its own time; the events that the kernel tells of it.
+    pub(crate) fn events_of(&mut self, scenario: &Scenario) -> Vec<FlowEvent> {
+        let packets = self.datapath.taps.read(0).packets();
+        let frames = &scenario.frames;
+        let timed = frames.iter().map(|frame| (Duration::from_nanos(frame.nanos), frame));
+        let sent = replay_timed(&self.left, "left0", timed, 1.0).expect("it plays");
+        assert_eq!(sent.dropped, 0, "{}", scenario.name);
+        self.await_packets(packets + frames.len() as u64, scenario.name);
+        std::iter::from_fn(|| self.datapath.events.take()).collect()
+    }
+
+    fn await_packets(&self, wanted: u64, name: &str) {
+        let start = Instant::now();
+        while self.datapath.taps.read(0).packets() < wanted && start.elapsed() < PATIENCE {
+            thread::sleep(Duration::from_millis(5));
+        }
+        assert_eq!(self.datapath.taps.read(0).packets(), wanted, "{name}");
+    }
+
     /// Events tell of every gap and rewind that the counters have, unless there are very many.
     fn check_events(&mut self, name: &str, kernel: &Spaces) {
         let mut told: BTreeMap<String, (u64, u64, u64)> = BTreeMap::new();

@@ -13,6 +13,10 @@ use std::sync::Mutex;
 use std::thread;
 
 use lane::Lane;
+use roce_common::event::EventKind;
+use roce_common::psn::Psn;
+use roce_common::sequence::AckState;
+use roce_testkit::scenario::{Connection, LossAt, Scenario, answers_lost, go_back_n};
 
 /// Captures played at the same time. Most of their time is pauses.
 const LANES: usize = 6;
@@ -61,4 +65,27 @@ fn root_captures_have_the_same_psn_figures_in_kernel_and_file() {
     println!("{total} captures, {compared} PSN spaces");
     assert!(compared > total / 2, "{compared} PSN spaces in {total} captures");
     assert!(differences.is_empty(), "{} differ:\n{}", differences.len(), differences.join("\n"));
+}
+
+/// The rewinds that the kernel tells of: where each began, and what was acknowledged then.
+fn rewinds(lane: &mut Lane, scenario: &Scenario) -> Vec<(u32, Option<u32>)> {
+    let events = lane.events_of(scenario).into_iter();
+    let rewinds = events.filter(|event| event.kind == EventKind::Rewind as u32);
+    let acknowledged = |word| AckState::acknowledged_in(word).map(Psn::get);
+    rewinds.map(|event| (event.psn, acknowledged(event.acknowledged))).collect()
+}
+
+#[test]
+fn root_a_rewind_says_what_was_acknowledged() {
+    let mut lane = Lane::new();
+    for (number, first_psn) in [(1, 100), (2, 0x00ff_fffc)] {
+        let connection = Connection { first_psn, ..Connection::ipv4(number) };
+        let last = (first_psn + 7) & 0x00ff_ffff;
+        let rewound = rewinds(&mut lane, &answers_lost(&connection, 3));
+        assert_eq!(rewound, [(first_psn, Some(last)); 3], "{first_psn}");
+    }
+    // The packet that a NAK asks for, and only what is before it was acknowledged.
+    let connection = Connection { first_psn: 100, ..Connection::ipv4(3) };
+    let rewound = rewinds(&mut lane, &go_back_n(&connection, 2, LossAt::AfterTap));
+    assert_eq!(rewound, [(103, Some(102)), (119, Some(118))]);
 }

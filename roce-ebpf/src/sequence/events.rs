@@ -16,10 +16,12 @@ pub(crate) struct Notable {
     pub(crate) count: u32,
     pub(crate) detail: u32,
     pub(crate) episode: u32,
+    pub(crate) acknowledged: u32,
 }
 
 impl Notable {
-    pub(crate) const NOTHING: Self = Self { kind: 0, psn: 0, count: 0, detail: 0, episode: 0 };
+    pub(crate) const NOTHING: Self =
+        Self { kind: 0, psn: 0, count: 0, detail: 0, episode: 0, acknowledged: 0 };
 }
 
 /// Sends what is notable of this turn's packet, as an event of the record at `place`. Always 0.
@@ -27,13 +29,23 @@ impl Notable {
 #[inline(never)]
 pub(super) extern "C" fn roce_send_event(place: u32) -> u32 {
     let Some(turn) = Turn::current() else { return 0 };
-    let Notable { kind, psn, count, detail, episode } = turn.notable;
+    let Notable { kind, psn, count, detail, episode, acknowledged } = turn.notable;
     let Some(key) = key_of(RecordPlace::from_word(place)) else { return 0 };
     // SAFETY: the helper takes no arguments and always succeeds.
     let time_ns = unsafe { bpf_ktime_get_ns() };
     match EVENTS.reserve::<FlowEvent>(0) {
         Some(mut entry) => {
-            entry.write(FlowEvent { time_ns, kind, psn, count, detail, key, episode });
+            entry.write(FlowEvent {
+                time_ns,
+                kind,
+                psn,
+                count,
+                detail,
+                key,
+                episode,
+                acknowledged,
+                reserved: 0,
+            });
             entry.submit(0);
         }
         None => count_lost(&key),

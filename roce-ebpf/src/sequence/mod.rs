@@ -68,6 +68,7 @@ pub(crate) fn usual(word: SequenceWord, seen: &Observation, packets_before: u32)
 pub(crate) extern "C" fn roce_take_turn() -> u32 {
     let Some(turn) = Turn::current() else { return 0 };
     let Some(lock) = lock_of(turn.place) else { return 0 };
+    turn.take_packet();
     let Step { word, tell } = own::take(turn);
     if tell != tell::RUN {
         release(lock, word);

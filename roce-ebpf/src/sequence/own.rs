@@ -152,27 +152,28 @@ pub(super) fn run(turn: &mut Turn) -> u32 {
         let count = turn.word.next().distance_from(psn).cast_unsigned();
         let detail = turn.packet.idle;
         let is_request = !kind.is_response();
-        let episode = if is_request { record.state.acks.episode_word() } else { 0 };
+        let acks = &record.state.acks;
+        let episode = if is_request { acks.episode_word() } else { 0 };
+        let acknowledged = if asks_again { 0 } else { acks.acknowledged_word() };
         let kind = EventKind::Rewind as u32;
-        turn.notable = Notable { kind, psn: psn.get(), count, detail, episode };
+        turn.notable = Notable { kind, psn: psn.get(), count, detail, episode, acknowledged };
     } else if missing != 0 {
         let kind = EventKind::Gap as u32;
-        let (detail, episode) = (psn.get(), 0);
-        turn.notable = Notable { kind, psn: next, count: missing, detail, episode };
+        let detail = psn.get();
+        turn.notable = Notable { kind, psn: next, count: missing, detail, ..Notable::NOTHING };
     }
     let is_notable = (is_new_rewind || missing != 0) && record.admits_event(turn.packet.time_us);
     let event = if is_notable { tell::EVENT } else { tell::NOTHING };
     turn.tell | watch | again | event
 }
 
-/// A PSN that these requests are acknowledged up to. Not the highest one of an answer, for that may be
-/// what a NAK asks for.
+/// A PSN that these requests are acknowledged up to, as far as the record of their answers says.
 #[inline(always)]
 fn answered(place: RecordPlace, cold: &FlowCold) -> Option<Psn> {
     if cold.peer == 0 {
         return None;
     }
-    Some(peek(place.linked(cold.peer))?.last()?.plus(Psn::MAX.get()))
+    peek(place.linked(cold.peer))?.acknowledged()
 }
 
 /// What requests and their READ responses have shown of the path.

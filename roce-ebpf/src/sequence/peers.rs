@@ -72,14 +72,14 @@ fn answer(place: RecordPlace, turn: &Turn, links: Links) {
     let Some(requests) = requests else {
         // The first few look again; the rest wait for user space.
         let looks_again = turn.packets_before < MAX_LOOKS;
-        update(place, |word| word.watched(looks_again));
+        update(place, |word| answered(word, turn).watched(looks_again));
         return;
     };
     let wants_more = roce_note(requests.word(), note::ANSWER) != 0;
     if turn.is_nak() && turn.notable.kind != 0 {
         roce_send_event(requests.word());
     }
-    update(place, |word| word.watched(wants_more));
+    update(place, |word| answered(word, turn).watched(wants_more));
     if turn.packet.kind == SequenceKind::Acknowledge
         && let Some(Links { responses, .. }) = Links::of(requests)
         && responses != 0
@@ -87,6 +87,12 @@ fn answer(place: RecordPlace, turn: &Turn, links: Links) {
     {
         roce_note(place.linked(responses).word(), note::ANSWERED);
     }
+}
+
+/// The word of the answers after the one of this turn: what that refuses is not acknowledged.
+#[inline(always)]
+fn answered(word: SequenceWord, turn: &Turn) -> SequenceWord {
+    if turn.is_nak() { word.refused(turn.packet.psn) } else { word }
 }
 
 /// Whether the answers at `place` have come to `psn`.
@@ -164,7 +170,7 @@ fn noted(
     let (psn, time_us) = (turn.packet.psn, turn.packet.time_us);
     if turn.is_nak() && record.admits_event(time_us) {
         let (kind, detail) = (EventKind::Nak as u32, turn.extended >> 24);
-        turn.notable = Notable { kind, psn: psn.get(), count: 0, detail, episode: 0 };
+        turn.notable = Notable { kind, psn: psn.get(), detail, ..Notable::NOTHING };
     }
     let state = &mut record.state;
     let aeth = if turn.has_extended() { turn.extended } else { 0 };

@@ -4,7 +4,8 @@ use super::events::Notable;
 use super::own::Before;
 use crate::clock::now_us;
 use crate::maps::TURN;
-use roce_common::flow::{FlowKey, FlowSlot, Observation, RecordPlace};
+use crate::observe::{Deferred, deferred};
+use roce_common::flow::{FlowKey, FlowSlot, Observation, RecordPlace, RunClass};
 use roce_common::sequence::{SequencePacket, SequenceWord};
 
 /// A packet, as plain words.
@@ -28,6 +29,9 @@ pub(crate) struct Turn {
     pub(crate) extended: u32,
     /// Packets of the record before this one.
     pub(crate) packets_before: u32,
+    /// Opcode, TOS byte and header lengths of this packet and of the one before it.
+    class: RunClass,
+    class_before: RunClass,
     /// Time of this packet and of the one before it, in jiffies.
     pub(crate) jiffies: u16,
     pub(crate) jiffies_before: u16,
@@ -38,66 +42,67 @@ pub(crate) struct Turn {
 const ASKS_FOR_ANSWER: u8 = 1 << 0;
 const HAS_EXTENDED: u8 = 1 << 1;
 const IS_NAK: u8 = 1 << 2;
-const IS_ALIKE: u8 = 1 << 3;
 
 /// What a slot says of the packet before this one.
 #[derive(Clone, Copy)]
 pub(crate) struct LastPacket {
     pub(crate) packets: u32,
     jiffies: u16,
-    /// Opcode, TOS byte and header lengths are the same.
-    is_alike: bool,
+    class: RunClass,
 }
 
 impl LastPacket {
     #[inline(always)]
-    pub(crate) fn of<K: FlowKey>(slot: &FlowSlot<K>, seen: &Observation) -> Self {
-        let is_alike = slot.run_class() == seen.class();
-        Self { packets: slot.packets, jiffies: slot.jiffies(), is_alike }
+    pub(crate) fn of<K: FlowKey>(slot: &FlowSlot<K>) -> Self {
+        Self { packets: slot.packets, jiffies: slot.jiffies(), class: slot.run_class() }
     }
 }
 
 impl Turn {
-    /// Puts a packet down for [`Self::current`]. `false` only where the map is broken.
+    /// Begins the turn of the deferred packet, which is counted in the record at `place`; `word` is that of
+    /// its slot, which stays locked. `false` only where the map is broken.
+    ///
+    /// No more than the slot knows, and without a branch: whatever counts a packet has many ways to here.
+    /// [`Self::take_packet`] does the rest.
     #[inline(always)]
-    pub(crate) fn put(
+    pub(crate) fn begin(
         place: RecordPlace,
         word: SequenceWord,
         seen: &Observation,
         before: LastPacket,
     ) -> bool {
         let Some(turn) = TURN.get_ptr_mut(0) else { return false };
-        let flag = |is_set: bool, flag: u8| if is_set { flag } else { 0 };
-        // SAFETY: the place is this CPU's own.
+        // SAFETY: the place is this CPU's own, and what is not written keeps a valid value.
         let turn = unsafe { &mut *turn };
-        *turn = Self {
-            place,
-            word,
-            packet: SequencePacket {
-                psn: seen.psn,
-                span: 1,
-                kind: seen.kind(),
-                payload: seen.payload,
-                time_us: now_us(),
-                idle: 0,
-                is_copy: false,
-            },
-            notable: Notable::NOTHING,
-            before: Before::NOTHING,
-            sequence: 0,
-            tell: 0,
-            is_timed: false,
-            extended: seen.extended.word(),
-            packets_before: before.packets,
-            jiffies: seen.jiffies,
-            jiffies_before: before.jiffies,
-            source_port: seen.source_port,
-            flags: flag(seen.asks_for_answer, ASKS_FOR_ANSWER)
-                | flag(seen.extended.is_present(), HAS_EXTENDED)
-                | flag(seen.is_nak(), IS_NAK)
-                | flag(before.is_alike, IS_ALIKE),
-        };
+        (turn.place, turn.word) = (place, word);
+        (turn.class, turn.class_before) = (seen.class(), before.class);
+        (turn.jiffies, turn.jiffies_before) = (seen.jiffies, before.jiffies);
+        turn.packets_before = before.packets;
         true
+    }
+
+    /// Takes over what the engine needs of the deferred packet.
+    #[inline(always)]
+    pub(super) fn take_packet(&mut self) {
+        let Some(Deferred { packet, .. }) = deferred() else { return };
+        let seen = Observation::of(packet, self.jiffies);
+        let flag = |is_set: bool, flag: u8| if is_set { flag } else { 0 };
+        self.packet = SequencePacket {
+            psn: seen.psn,
+            span: 1,
+            kind: seen.kind(),
+            payload: seen.payload,
+            time_us: now_us(),
+            idle: 0,
+            is_copy: false,
+        };
+        (self.notable, self.before) = (Notable::NOTHING, Before::NOTHING);
+        (self.sequence, self.tell, self.is_timed) = (0, 0, false);
+        self.extended = seen.extended.word();
+        self.source_port = seen.source_port;
+        self.flags = flag(seen.asks_for_answer, ASKS_FOR_ANSWER)
+            | flag(seen.extended.is_present(), HAS_EXTENDED)
+            | flag(seen.is_nak(), IS_NAK);
     }
 
     /// The packet that this run of the program has put down.
@@ -127,7 +132,7 @@ impl Turn {
     /// Whether this may be the packet before it once more: alike, and within a tick of the coarse clock.
     #[inline(always)]
     pub(super) const fn may_be_copy(&self) -> bool {
-        self.flags & IS_ALIKE != 0 && self.jiffies == self.jiffies_before
+        self.class.bits() == self.class_before.bits() && self.jiffies == self.jiffies_before
     }
 
     /// Silence before this packet in microseconds, at least: the clock ticks in jiffies.

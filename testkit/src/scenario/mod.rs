@@ -20,7 +20,7 @@ pub use datagrams::{extended_reliable, unreliable_connection, unreliable_datagra
 pub use many_flows::ManyFlows;
 pub use marking::{congestion, wrong_marking};
 pub use operations::{atomics, placement, reads, sends};
-pub use recovery::{LossAt, go_back_n, receiver_not_ready};
+pub use recovery::{LossAt, answers_lost, go_back_n, receiver_not_ready};
 pub use script::{Frame, Scenario};
 pub use sets::{all, demo, demo_from};
 pub use streams::{write_both_ways, write_stream};

@@ -57,6 +57,24 @@ pub fn go_back_n(connection: &Connection, episodes: u32, at: LossAt) -> Scenario
     script.finish()
 }
 
+/// A WRITE of 8 packets whose ACK is seen and does not arrive: the requester sends all of it again after each
+/// of `retries` timeouts of 67 ms, and is answered each time.
+pub fn answers_lost(connection: &Connection, retries: u32) -> Scenario {
+    const TIMEOUT: u64 = 67_108_864;
+    let mut script = Script::new("answers are lost");
+    let mut requester = Requester::new(connection);
+    let message = requester.message(WRITE, TRANSFER as usize * connection.pmtu);
+    for retry in 0..=retries {
+        script.wait(if retry == 0 { 0 } else { TIMEOUT });
+        script.send_all(message.iter().cloned());
+        script.wait(ROUND_TRIP);
+        script.send(requester.acknowledge());
+    }
+    let retransmitted = u64::from(retries * TRANSFER);
+    script.psns(connection, PsnTruth { retransmitted, ..PsnTruth::default() });
+    script.finish()
+}
+
 /// A SEND that meets `retries` receiver-not-ready NAKs (timer code 12, 0.64 ms) before a receive
 /// buffer is there.
 pub fn receiver_not_ready(connection: &Connection, retries: u32) -> Scenario {

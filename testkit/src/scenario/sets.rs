@@ -2,8 +2,8 @@
 
 use super::script::Scenario;
 use super::{
-    Connection, LossAt, atomics, congestion, extended_reliable, go_back_n, placement, reads,
-    receiver_not_ready, sends, unreliable_connection, unreliable_datagrams, write_both_ways,
+    Connection, LossAt, answers_lost, atomics, congestion, extended_reliable, go_back_n, placement,
+    reads, receiver_not_ready, sends, unreliable_connection, unreliable_datagrams, write_both_ways,
     write_stream, wrong_marking,
 };
 use crate::packet::VlanTag;
@@ -39,6 +39,7 @@ pub fn all() -> Vec<Scenario> {
         write_both_ways(&Connection::ipv4(10), 5, 4),
         go_back_n(&wrapping, 1, LossAt::AfterTap),
         receiver_not_ready(&Connection::ipv4(11), 3),
+        answers_lost(&Connection::ipv4(19), 3),
         sends(&Connection::ipv4(12)),
         reads(&Connection::ipv4(13), 3, 5),
         atomics(&Connection::ipv4(14)),

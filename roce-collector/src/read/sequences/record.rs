@@ -1,8 +1,8 @@
 //! The PSN engine over one record.
 
 use roce_common::sequence::{
-    Histograms, PacketClass, RetryLadder, Sequence, SequencePacket, SequenceState, SequenceTotals,
-    SequenceWord,
+    Histograms, PacketClass, RetryLadder, Sequence, SequenceKind, SequencePacket, SequenceState,
+    SequenceTotals, SequenceWord,
 };
 use roce_common::wire::Operation;
 
@@ -136,6 +136,7 @@ impl RecordSequence {
         if self.tap.statistics != tap.statistics {
             self.at_statistics = since;
         }
+        let had_acknowledged = before.is_some() && self.state.acks.has_acknowledged(psn);
         let class = self.sequence().observe(sequence);
         if class == PacketClass::InOrder && wants_answer {
             self.sequence().start_rtt(psn, time_us);
@@ -153,9 +154,23 @@ impl RecordSequence {
         let mut is_new_rewind = false;
         if let Some(before) = &before {
             let after = &self.state.totals;
-            let change = Change { class, due: since.next(), span, idle, before, after };
-            self.recorder.change(packet, &change, budget);
             is_new_rewind = before.rewinds() != after.rewinds();
+            // Where the rewind began before this packet, answers may have come since. And a later response
+            // says nothing of the one that a READ asks for again.
+            let begins_here = is_new_rewind
+                && !kind.is_response()
+                && kind != SequenceKind::Read
+                && self.state.acks.episode().is_some_and(|episode| episode.start == psn);
+            let change = Change {
+                class,
+                due: since.next(),
+                span,
+                idle,
+                was_acknowledged: begins_here && had_acknowledged,
+                before,
+                after,
+            };
+            self.recorder.change(packet, &change, budget);
             if is_new_rewind {
                 self.note_retries();
             }
