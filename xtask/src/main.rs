@@ -3,12 +3,16 @@
 mod bench;
 mod build_ebpf;
 mod demo;
+mod lab;
 mod lint;
 mod process;
 mod setup;
 mod table;
 mod test;
+mod test_vm;
 mod verify_ebpf;
+mod vm;
+mod vm_guest;
 mod workspace;
 
 use std::process::ExitCode;
@@ -39,6 +43,11 @@ enum Command {
     Lint,
     /// Run the tests, tier by tier
     Test(test::Arguments),
+    /// Run the collector against real RDMA traffic and failures, in guests with several kernels
+    TestVm(test_vm::Arguments),
+    /// What runs inside those guests
+    #[command(hide = true)]
+    VmGuest(vm_guest::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -61,5 +70,7 @@ fn run(command: Command) -> Result<()> {
         Command::Demo(arguments) => demo::run(&repository, &arguments),
         Command::Lint => lint::run(&repository),
         Command::Test(arguments) => test::run(&repository, &arguments),
+        Command::TestVm(arguments) => test_vm::run(&repository, &arguments),
+        Command::VmGuest(arguments) => vm_guest::run(&repository, &arguments),
     }
 }

@@ -36,7 +36,7 @@ struct Variant {
     weak_memory_order: u32,
 }
 
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Default, clap::Args)]
 pub(crate) struct Arguments {
     /// Object to load [default: the committed one]
     object: Option<PathBuf>,

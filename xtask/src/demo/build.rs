@@ -9,13 +9,13 @@ use serde_json::Value;
 
 use crate::process;
 
-pub(super) struct Programs {
-    pub(super) collector: PathBuf,
-    pub(super) trace: PathBuf,
+pub(crate) struct Programs {
+    pub(crate) collector: PathBuf,
+    pub(crate) trace: PathBuf,
 }
 
 /// Builds them with the profile of the tests, so that nothing is compiled twice.
-pub(super) fn programs(repository: &Repository) -> Result<Programs> {
+pub(crate) fn programs(repository: &Repository) -> Result<Programs> {
     println!("building roce-collector and roce-trace; in a new checkout this takes a few minutes");
     let output = process::cargo()
         .current_dir(repository.root())

@@ -1,6 +1,6 @@
 //! `cargo xtask demo`: the product at work on traffic of our own, without RDMA hardware.
 
-mod build;
+pub(crate) mod build;
 mod check;
 mod flows;
 mod forward;

@@ -16,6 +16,12 @@ pub(crate) struct Tool {
     package: &'static str,
 }
 
+impl Tool {
+    pub(crate) const fn new(program: &'static str, package: &'static str) -> Self {
+        Self { program, package }
+    }
+}
+
 /// Network namespaces and their interfaces.
 pub(crate) const NETWORK: [Tool; 3] = [
     Tool { program: "ip", package: "iproute2" },
