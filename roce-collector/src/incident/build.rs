@@ -1,8 +1,8 @@
 //! An incident, from what the error sources, the taps and the rules say.
 
-use super::{Group, Incident, StatusReport, TimelineEntry, VendorReport, VerdictReport};
+use super::{Group, Incident, Signal, StatusReport, TimelineEntry, VendorReport, VerdictReport};
 use crate::capture::Timestamp;
-use crate::diagnosis::{Case, Diagnosis, Outcome};
+use crate::diagnosis::{Case, Diagnosis, Evidence, Outcome};
 
 /// Entries of a time line; of a longer one the middle is left out.
 const MAX_TIMELINE: usize = 200;
@@ -28,6 +28,8 @@ impl Incident {
             hex: format!("{:#04x}", code.value),
             producer: record.producer.name().to_owned(),
         });
+        let mut evidence = diagnosis.finding.evidence.clone();
+        evidence.extend(configuration(group));
         Self {
             id: group.id().to_owned(),
             revision: group.revision(),
@@ -51,7 +53,7 @@ impl Incident {
                 confidence: diagnosis.finding.confidence,
                 text: diagnosis.finding.text.clone(),
             },
-            evidence: diagnosis.finding.evidence.clone(),
+            evidence,
             ruled_out: diagnosis.ruled_out.clone(),
             next_steps: diagnosis.finding.next_steps.clone(),
             timeline: merged(group.timeline(), timeline),
@@ -65,6 +67,19 @@ impl Incident {
         // Its maps have text as keys, and nothing else can fail in memory.
         serde_json::to_string(self).unwrap_or_default()
     }
+}
+
+/// What the lines say about configuration: a link-local GID, a traffic class of 0.
+fn configuration(group: &Group) -> Vec<Evidence> {
+    let records = group.signals().filter_map(|signal| match signal {
+        Signal::Log { record, .. } => Some(record),
+        _ => None,
+    });
+    let mut findings: Vec<_> = records.flat_map(|record| record.findings()).collect();
+    findings.sort_by_key(|finding| finding.id);
+    findings.dedup_by_key(|finding| finding.id);
+    let evidence = findings.into_iter();
+    evidence.map(|finding| Evidence::new(finding.id.replace('_', " "), finding.text)).collect()
 }
 
 /// Both in the order of time; what has no time comes last.
