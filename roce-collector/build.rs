@@ -1,8 +1,8 @@
-//! Puts the eBPF object where `src/bpf` includes it, and the revision where the version is shown.
+//! Puts the eBPF objects where `src/bpf` includes them, and the revision where the version is shown.
 //!
-//! `ROCE_EBPF` unset: the committed object, refused when its sources have changed since.
+//! `ROCE_EBPF` unset: the committed objects, refused when their sources have changed since.
 //! `ROCE_EBPF=source`: built from source, with the toolchain that `cargo xtask setup` provides.
-//! `ROCE_EBPF=PATH`: the object in that file.
+//! `ROCE_EBPF=PATH`: the datapath in that file, and `qp-watch.bpf.o` beside it.
 
 use std::env;
 use std::fs;
@@ -10,10 +10,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
 use anyhow::{Context, Result, bail};
-use roce_ebpf_object::{Inputs, Repository, build, check};
+use roce_ebpf_object::{Inputs, Object, Repository, build, check};
 
 fn main() -> ExitCode {
-    match embed_object().and_then(|()| set_revision()) {
+    match embed_objects().and_then(|()| set_revision()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             println!("cargo::error={}", format!("{error:#}").replace('\n', " "));
@@ -22,35 +22,48 @@ fn main() -> ExitCode {
     }
 }
 
-fn embed_object() -> Result<()> {
+fn embed_objects() -> Result<()> {
     println!("cargo::rerun-if-changed=build.rs");
     println!("cargo::rerun-if-env-changed=ROCE_EBPF");
-    let embedded =
-        PathBuf::from(env::var_os("OUT_DIR").context("cargo sets no OUT_DIR")?).join("roce.bpf.o");
-    let (object, sources) = match env::var_os("ROCE_EBPF").filter(|value| !value.is_empty()) {
-        Some(path) if path != "source" => (read_object(Path::new(&path))?, "external".to_owned()),
-        way => from_checkout(way.is_some())?,
-    };
-    fs::write(&embedded, object).with_context(|| format!("cannot write {}", embedded.display()))?;
-    println!("cargo::rustc-env=ROCE_EBPF_SOURCE_HASH={sources}");
+    let folder = PathBuf::from(env::var_os("OUT_DIR").context("cargo sets no OUT_DIR")?);
+    for object in Object::ALL {
+        let (content, sources) = match env::var_os("ROCE_EBPF").filter(|value| !value.is_empty()) {
+            Some(path) if path != "source" => external(Path::new(&path), object)?,
+            way => from_checkout(object, way.is_some())?,
+        };
+        let embedded = folder.join(object.file_name());
+        fs::write(&embedded, content)
+            .with_context(|| format!("cannot write {}", embedded.display()))?;
+        if object == Object::Datapath {
+            println!("cargo::rustc-env=ROCE_EBPF_SOURCE_HASH={sources}");
+        }
+    }
     Ok(())
 }
 
+fn external(datapath: &Path, object: Object) -> Result<(Vec<u8>, String)> {
+    let path = match object {
+        Object::Datapath => datapath.to_owned(),
+        Object::QpWatch => datapath.with_file_name(object.file_name()),
+    };
+    Ok((read_object(&path)?, "external".to_owned()))
+}
+
 /// The object of this checkout and the hash of its sources.
-fn from_checkout(compile: bool) -> Result<(Vec<u8>, String)> {
+fn from_checkout(object: Object, compile: bool) -> Result<(Vec<u8>, String)> {
     let repository = checkout()?;
-    let inputs = Inputs::read(&repository)?;
+    let inputs = Inputs::read(&repository, object)?;
     for path in inputs.watched() {
         println!("cargo::rerun-if-changed={}", path.display());
     }
-    let object = if compile {
+    let content = if compile {
         build(&repository, &inputs)?.object
     } else {
-        println!("cargo::rerun-if-changed={}", repository.prebuilt_stamp().display());
+        println!("cargo::rerun-if-changed={}", repository.prebuilt_stamp(object).display());
         check(&repository, &inputs)?;
-        read_object(&repository.prebuilt_object())?
+        read_object(&repository.prebuilt_object(object))?
     };
-    Ok((object, inputs.hash().to_owned()))
+    Ok((content, inputs.hash().to_owned()))
 }
 
 fn read_object(path: &Path) -> Result<Vec<u8>> {

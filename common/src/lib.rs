@@ -9,6 +9,7 @@
 //! - [`sequence`]: loss, reordering and retransmission from PSNs.
 //! - [`flow`]: what is kept for one flow, and how one packet changes it.
 //! - [`event`]: rare things that the kernel tells one by one.
+//! - [`qp_watch`]: what probes on the kernel's queue pairs tell.
 //! - [`tap`]: node-wide counters of one interface direction.
 //! - [`marking`]: which DSCP and ECN codepoints a fabric expects.
 #![no_std]
@@ -23,6 +24,7 @@ pub mod event;
 pub mod flow;
 pub mod marking;
 pub mod psn;
+pub mod qp_watch;
 pub mod sequence;
 pub mod tap;
 pub mod wire;

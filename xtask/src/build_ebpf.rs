@@ -1,16 +1,16 @@
-//! `cargo xtask build-ebpf`: the committed eBPF object.
+//! `cargo xtask build-ebpf`: the committed eBPF objects.
 
 use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
-use roce_ebpf_object::{Built, Inputs, Repository, Stamp, build, check};
+use roce_ebpf_object::{Built, Inputs, Object, Repository, Stamp, build, check};
 
 use crate::verify_ebpf;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
-    /// Write nothing: fail when the committed object is stale
+    /// Write nothing: fail when a committed object is stale
     #[arg(long)]
     check: bool,
     /// With --check: also build from source, and compare the bytes when the tools are the same
@@ -19,32 +19,38 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(repository: &Repository, arguments: &Arguments) -> Result<()> {
-    let inputs = Inputs::read(repository)?;
+    Object::ALL.into_iter().try_for_each(|object| refresh(repository, object, arguments))
+}
+
+fn refresh(repository: &Repository, object: Object, arguments: &Arguments) -> Result<()> {
+    let inputs = Inputs::read(repository, object)?;
     if !arguments.check {
         let built = build(repository, &inputs)?;
-        write(repository, &built)?;
-        return verify_ebpf::report(&built.object);
+        write(repository, object, &built)?;
+        return verify_ebpf::report(object, &built.object);
     }
     let stamp = check(repository, &inputs)?;
     println!(
-        "the committed eBPF object is fresh: sources {:.12}, rustc {}",
-        stamp.sources, stamp.rustc
+        "the committed eBPF object {} is fresh: sources {:.12}, rustc {}",
+        object.file_name(),
+        stamp.sources,
+        stamp.rustc
     );
     if arguments.rebuild {
         let built = build(repository, &inputs)?;
         compare(&stamp, &built.stamp)?;
-        verify_ebpf::report(&built.object)?;
+        verify_ebpf::report(object, &built.object)?;
     }
     Ok(())
 }
 
-fn write(repository: &Repository, built: &Built) -> Result<()> {
-    let object = repository.prebuilt_object();
-    let folder = object.parent().context("the object has no folder")?;
+fn write(repository: &Repository, object: Object, built: &Built) -> Result<()> {
+    let path = repository.prebuilt_object(object);
+    let folder = path.parent().context("the object has no folder")?;
     fs::create_dir_all(folder).with_context(|| format!("cannot create {}", folder.display()))?;
-    write_file(&object, &built.object)?;
-    write_file(&repository.prebuilt_stamp(), built.stamp.to_string().as_bytes())?;
-    println!("{}: {} bytes, rustc {}", object.display(), built.object.len(), built.stamp.rustc);
+    write_file(&path, &built.object)?;
+    write_file(&repository.prebuilt_stamp(object), built.stamp.to_string().as_bytes())?;
+    println!("{}: {} bytes, rustc {}", path.display(), built.object.len(), built.stamp.rustc);
     Ok(())
 }
 

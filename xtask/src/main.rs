@@ -31,7 +31,7 @@ struct Arguments {
 enum Command {
     /// Find or install what building the eBPF object needs
     Setup(setup::Arguments),
-    /// Build the eBPF object from source and refresh the committed one
+    /// Build the eBPF objects from source and refresh the committed ones
     BuildEbpf(build_ebpf::Arguments),
     /// Load every eBPF program into this kernel and print what the verifier says
     VerifyEbpf(verify_ebpf::Arguments),

@@ -1,13 +1,13 @@
 //! `cargo xtask verify-ebpf`: what the kernel's verifier says about every program.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, bail};
 use aya::programs::{Program, ProgramError};
 use aya::{Ebpf, EbpfLoader};
 use roce_common::config::setting;
-use roce_ebpf_object::{Repository, functions};
+use roce_ebpf_object::{Object, Repository, functions};
 
 use crate::{process, table};
 
@@ -24,7 +24,10 @@ const MAP_ENTRIES: [(&str, u32); 6] = [
     ("TAPS", 64),
 ];
 
-/// Settings that decide which branches the verifier walks.
+/// Where a kernel with probes on its functions says so.
+const KPROBES: &str = "/sys/bus/event_source/devices/kprobe";
+
+/// Settings of the datapath that decide which branches the verifier walks.
 const VARIANTS: [Variant; 2] = [
     Variant { name: "one interface", single_interface: 1, weak_memory_order: 0 },
     Variant { name: "many, weak order", single_interface: 0, weak_memory_order: 1 },
@@ -38,24 +41,37 @@ struct Variant {
 
 #[derive(Debug, Default, clap::Args)]
 pub(crate) struct Arguments {
-    /// Object to load [default: the committed one]
+    /// Object to load, with the name that it has in the repository [default: the committed ones]
     object: Option<PathBuf>,
 }
 
 pub(crate) fn run(repository: &Repository, arguments: &Arguments) -> Result<()> {
-    let path = arguments.object.clone().unwrap_or_else(|| repository.prebuilt_object());
-    let object = fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
     if !process::is_root() {
         bail!("loading eBPF programs needs root: run `sudo $(which cargo) xtask verify-ebpf`");
     }
-    report(&object)
+    match &arguments.object {
+        Some(path) => verify_file(which(path), path),
+        None => Object::ALL
+            .into_iter()
+            .try_for_each(|object| verify_file(object, &repository.prebuilt_object(object))),
+    }
+}
+
+fn which(path: &Path) -> Object {
+    let has_name = |object: &Object| path.ends_with(object.file_name());
+    Object::ALL.into_iter().find(has_name).unwrap_or(Object::Datapath)
+}
+
+fn verify_file(object: Object, path: &Path) -> Result<()> {
+    let content = fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
+    report(object, &content)
 }
 
 /// Prints instructions per program; with root also what the verifier and the JIT made of them.
 ///
 /// Without root the second part is left out, and that is said.
-pub(crate) fn report(object: &[u8]) -> Result<()> {
-    let functions = functions(object)?;
+pub(crate) fn report(object: Object, content: &[u8]) -> Result<()> {
+    let functions = functions(content)?;
     if !process::is_root() {
         let rows: Vec<_> = functions
             .iter()
@@ -65,15 +81,25 @@ pub(crate) fn report(object: &[u8]) -> Result<()> {
         println!("not loaded: that needs root");
         return Ok(());
     }
+    let loaded = match object {
+        Object::Datapath => VARIANTS
+            .iter()
+            .map(|variant| Ok((variant.name, load_datapath(content, variant)?)))
+            .collect::<Result<Vec<_>>>()?,
+        Object::QpWatch if !Path::new(KPROBES).exists() => {
+            println!("{} not loaded: this kernel has no kprobes", object.file_name());
+            return Ok(());
+        }
+        Object::QpWatch => vec![("", EbpfLoader::new().load(content)?)],
+    };
     let mut rows = Vec::new();
-    for variant in &VARIANTS {
-        let mut loaded = load(object, variant)?;
+    for (settings, mut loaded) in loaded {
         for (name, program) in loaded.programs_mut() {
             let own = functions.iter().find(|it| it.name == name).map_or(0, |it| it.instructions);
-            let verified = verify(program).with_context(|| format!("{name}, {}", variant.name))?;
+            let verified = verify(program).with_context(|| format!("{name}, {settings}"))?;
             rows.push([
                 name.to_owned(),
-                variant.name.to_owned(),
+                settings.to_owned(),
                 own.to_string(),
                 verified.translated,
                 verified.walked,
@@ -89,7 +115,7 @@ pub(crate) fn report(object: &[u8]) -> Result<()> {
     Ok(())
 }
 
-fn load(object: &[u8], variant: &Variant) -> Result<Ebpf> {
+fn load_datapath(object: &[u8], variant: &Variant) -> Result<Ebpf> {
     let mut loader = EbpfLoader::new();
     for (name, entries) in MAP_ENTRIES {
         loader.map_max_entries(name, entries);
@@ -115,6 +141,7 @@ fn verify(program: &mut Program) -> Result<Verified> {
     let loaded = match program {
         Program::Xdp(program) => program.load(),
         Program::SchedClassifier(program) => program.load(),
+        Program::KProbe(program) => program.load(),
         other => bail!("unexpected program type {:?}", other.prog_type()),
     };
     loaded.map_err(refusal)?;

@@ -11,7 +11,7 @@ use crate::linker::{LINKER_VERSION, Linker};
 use crate::repository::Repository;
 use crate::strip::strip;
 use crate::toolchain::Toolchain;
-use crate::{Inputs, Stamp, sha256};
+use crate::{Inputs, Object, Stamp, sha256};
 
 /// Target of the object: little-endian BPF.
 pub const TARGET: &str = "bpfel-unknown-none";
@@ -29,15 +29,19 @@ pub(crate) const RUSTFLAGS: [&str; 4] = [
 const PROFILE_ARGUMENTS: [&str; 7] =
     ["--locked", "--profile", "ebpf", "--target", TARGET, "-Z", "build-std=core"];
 
-/// What the product loads.
-const PRODUCT: Package = Package { name: "roce-ebpf", binary: "roce" };
-/// What its cost is measured against.
+/// What the product's cost is measured against.
 const BENCH: Package = Package { name: "roce-ebpf-bench", binary: "roce-bench" };
 
 /// A package of programs for the BPF target.
 struct Package {
     name: &'static str,
     binary: &'static str,
+}
+
+impl From<Object> for Package {
+    fn from(object: Object) -> Self {
+        Self { name: object.package(), binary: object.binary() }
+    }
 }
 
 /// An object built from source.
@@ -55,7 +59,7 @@ pub struct Built {
 /// When no toolchain or linker is found, or the build fails.
 pub fn build(repository: &Repository, inputs: &Inputs) -> Result<Built> {
     let toolchain = Toolchain::find()?;
-    let object = build_package(repository, &toolchain, &PRODUCT)?;
+    let object = build_package(repository, &toolchain, &inputs.object().into())?;
     let stamp = Stamp {
         sources: inputs.hash().to_owned(),
         object: sha256(&object),
@@ -102,8 +106,10 @@ pub fn clippy(repository: &Repository, toolchain: &Toolchain) -> Result<bool> {
         return Ok(false);
     }
     // Started directly: cargo prefers a cargo-clippy in its own home, which is another toolchain's.
+    let packages = Object::ALL.map(Object::package).into_iter().chain([BENCH.name]);
     let status = cargo(repository, toolchain, "cargo-clippy")
-        .args(["clippy", "--quiet", "--package", PRODUCT.name, "--package", BENCH.name])
+        .args(["clippy", "--quiet"])
+        .args(packages.flat_map(|name| ["--package", name]))
         .args(PROFILE_ARGUMENTS)
         .args(["--", "-D", "warnings"])
         .env("CARGO", toolchain.bin.join("cargo"))

@@ -9,12 +9,9 @@ use sha2::{Digest, Sha256};
 use toml::{Table, Value};
 
 use crate::compile::RUSTFLAGS;
-use crate::hexadecimal;
 use crate::lockfile::Lockfile;
 use crate::repository::Repository;
-
-/// The package that the object is built from.
-const PACKAGE: &str = "roce-ebpf";
+use crate::{Object, hexadecimal};
 
 /// Parts of the workspace manifest that reach the compiler. Dependencies are looked up one by one.
 const WORKSPACE_PARTS: [&[&str]; 4] = [
@@ -24,9 +21,10 @@ const WORKSPACE_PARTS: [&[&str]; 4] = [
     &["workspace", "resolver"],
 ];
 
-/// The inputs of one checkout.
+/// The inputs of one object in one checkout.
 #[derive(Debug)]
 pub struct Inputs {
+    object: Object,
     hash: String,
     watched: Vec<PathBuf>,
 }
@@ -34,19 +32,20 @@ pub struct Inputs {
 impl Inputs {
     /// Reads and hashes every input.
     ///
-    /// These are the sources and manifests of `roce-ebpf` and of each workspace crate it uses, the
+    /// These are the sources and manifests of the object's package and of each workspace crate it uses, the
     /// profile and the shared dependency lines of the workspace manifest, name, version and checksum
     /// of each registry package below it, and the compiler flags. The rest of `Cargo.lock` is left
     /// out, so that a new version of a user-space crate does not make the object stale.
     ///
     /// # Errors
     /// When a file cannot be read or a manifest does not have the form that is expected.
-    pub fn read(repository: &Repository) -> Result<Self> {
+    pub fn read(repository: &Repository, object: Object) -> Result<Self> {
         let root = repository.root();
         let workspace = read_manifest(&root.join("Cargo.toml"))?;
         let members = Members::read(root, &workspace)?;
         let lockfile = Lockfile::parse(&read_text(&root.join("Cargo.lock"))?)?;
-        let closure = lockfile.closure(PACKAGE, |name| Ok(members.get(name)?.dependencies()))?;
+        let closure =
+            lockfile.closure(object.package(), |name| Ok(members.get(name)?.dependencies()))?;
 
         let mut hash = InputHash::default();
         let mut watched = vec![root.join("Cargo.toml"), root.join("Cargo.lock")];
@@ -77,7 +76,12 @@ impl Inputs {
             );
         }
         hash.part("rustflags", &RUSTFLAGS);
-        Ok(Self { hash: hash.finish(), watched })
+        Ok(Self { object, hash: hash.finish(), watched })
+    }
+
+    /// The object that they are of.
+    pub fn object(&self) -> Object {
+        self.object
     }
 
     /// Hexadecimal SHA-256 over all inputs.

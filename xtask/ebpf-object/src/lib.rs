@@ -1,12 +1,13 @@
-//! The eBPF object: its sources, its toolchain, and the stamp that ties the committed one to them.
+//! The eBPF objects: their sources, their toolchain, and the stamps that tie the committed ones to them.
 //!
-//! Shared by `cargo xtask build-ebpf`, which writes the object, and by the build script of
-//! `roce-collector`, which embeds it.
+//! Shared by `cargo xtask build-ebpf`, which writes the objects, and by the build script of
+//! `roce-collector`, which embeds them.
 
 mod compile;
 mod inputs;
 mod linker;
 mod lockfile;
+mod program;
 mod repository;
 mod stamp;
 mod strip;
@@ -19,6 +20,7 @@ use sha2::{Digest, Sha256};
 pub use compile::{Built, TARGET, build, build_bench, clippy};
 pub use inputs::Inputs;
 pub use linker::{LINKER_VERSION, Linker};
+pub use program::Object;
 pub use repository::Repository;
 pub use stamp::{Stamp, StampError, check};
 pub use strip::{FunctionSize, functions, strip};

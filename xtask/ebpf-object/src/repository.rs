@@ -4,6 +4,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Result, ensure};
 
+use crate::Object;
+
 /// A checkout of the repository.
 #[derive(Clone, Debug)]
 pub struct Repository {
@@ -31,13 +33,13 @@ impl Repository {
     }
 
     /// The committed object.
-    pub fn prebuilt_object(&self) -> PathBuf {
-        self.root.join("roce-ebpf/prebuilt/roce.bpf.o")
+    pub fn prebuilt_object(&self, object: Object) -> PathBuf {
+        self.root.join("roce-ebpf/prebuilt").join(object.file_name())
     }
 
     /// The stamp of the committed object.
-    pub fn prebuilt_stamp(&self) -> PathBuf {
-        self.root.join("roce-ebpf/prebuilt/roce.bpf.o.stamp")
+    pub fn prebuilt_stamp(&self, object: Object) -> PathBuf {
+        self.prebuilt_object(object).with_extension("o.stamp")
     }
 
     /// Tools that `cargo xtask setup` installs: `bin/` below it.

@@ -62,6 +62,8 @@ pub enum StampError {
     Malformed(PathBuf),
     /// The sources are not those that the object was built from.
     Stale {
+        /// File name of the object.
+        file: &'static str,
         /// Hash in the stamp.
         stamped: String,
         /// Hash of the sources in this checkout.
@@ -69,6 +71,8 @@ pub enum StampError {
     },
     /// The object is not the one that the stamp describes.
     Altered {
+        /// File name of the object.
+        file: &'static str,
         /// Hash in the stamp.
         stamped: String,
         /// Hash of the object.
@@ -81,14 +85,14 @@ impl fmt::Display for StampError {
         match self {
             Self::Unreadable(path, error) => write!(f, "cannot read {}: {error}", path.display())?,
             Self::Malformed(path) => write!(f, "{} is not a stamp", path.display())?,
-            Self::Stale { stamped, sources } => write!(
+            Self::Stale { file, stamped, sources } => write!(
                 f,
-                "the committed eBPF object is stale: built from sources {stamped:.12}, \
+                "the committed eBPF object {file} is stale: built from sources {stamped:.12}, \
                  this checkout has {sources:.12}"
             )?,
-            Self::Altered { stamped, object } => write!(
+            Self::Altered { file, stamped, object } => write!(
                 f,
-                "the committed eBPF object is not the one its stamp describes: \
+                "the committed eBPF object {file} is not the one its stamp describes: \
                  {object:.12} instead of {stamped:.12}"
             )?,
         }
@@ -103,20 +107,21 @@ impl Error for StampError {}
 /// # Errors
 /// When it is missing, stale, or not the object that its stamp describes.
 pub fn check(repository: &Repository, inputs: &Inputs) -> Result<Stamp, StampError> {
-    let stamp_path = repository.prebuilt_stamp();
-    let object_path = repository.prebuilt_object();
+    let stamp_path = repository.prebuilt_stamp(inputs.object());
+    let object_path = repository.prebuilt_object(inputs.object());
     let text = fs::read_to_string(&stamp_path)
         .map_err(|error| StampError::Unreadable(stamp_path.clone(), error))?;
     let object =
         fs::read(&object_path).map_err(|error| StampError::Unreadable(object_path, error))?;
     let stamp = Stamp::parse(&text).ok_or(StampError::Malformed(stamp_path))?;
+    let file = inputs.object().file_name();
     if stamp.sources != inputs.hash() {
         let sources = inputs.hash().to_owned();
-        return Err(StampError::Stale { stamped: stamp.sources, sources });
+        return Err(StampError::Stale { file, stamped: stamp.sources, sources });
     }
     let found = sha256(&object);
     if stamp.object != found {
-        return Err(StampError::Altered { stamped: stamp.object, object: found });
+        return Err(StampError::Altered { file, stamped: stamp.object, object: found });
     }
     Ok(stamp)
 }

@@ -5,7 +5,7 @@
 use std::fs;
 use std::path::Path;
 
-use roce_ebpf_object::{Inputs, Repository, Stamp, StampError, check, sha256};
+use roce_ebpf_object::{Inputs, Object, Repository, Stamp, StampError, check, sha256};
 use tempfile::TempDir;
 
 const FILES: [(&str, &str); 9] = [
@@ -127,7 +127,7 @@ impl Checkout {
     }
 
     fn hash(&self) -> String {
-        Inputs::read(&self.repository).unwrap().hash().to_owned()
+        Inputs::read(&self.repository, Object::Datapath).unwrap().hash().to_owned()
     }
 
     /// The hash after `from` became `to` in `path`.
@@ -147,12 +147,12 @@ impl Checkout {
             rustc: "1.96.0".to_owned(),
             bpf_linker: "0.10.3".to_owned(),
         };
-        write(&self.repository.prebuilt_object(), object);
-        write(&self.repository.prebuilt_stamp(), stamp.to_string().as_bytes());
+        write(&self.repository.prebuilt_object(Object::Datapath), object);
+        write(&self.repository.prebuilt_stamp(Object::Datapath), stamp.to_string().as_bytes());
     }
 
     fn check(&self) -> Result<Stamp, StampError> {
-        check(&self.repository, &Inputs::read(&self.repository).unwrap())
+        check(&self.repository, &Inputs::read(&self.repository, Object::Datapath).unwrap())
     }
 }
 
@@ -215,7 +215,7 @@ fn the_committed_object_must_be_the_stamped_one_of_these_sources() {
     checkout.commit_object(b"object");
     assert_eq!(checkout.check().unwrap().object, sha256(b"object"));
 
-    fs::write(checkout.repository.prebuilt_object(), "other").unwrap();
+    fs::write(checkout.repository.prebuilt_object(Object::Datapath), "other").unwrap();
     assert!(matches!(checkout.check(), Err(StampError::Altered { .. })));
 
     checkout.commit_object(b"object");
@@ -224,7 +224,7 @@ fn the_committed_object_must_be_the_stamped_one_of_these_sources() {
     assert!(matches!(error, StampError::Stale { .. }));
     assert!(error.to_string().ends_with("run `cargo xtask build-ebpf`"), "{error}");
 
-    fs::write(checkout.repository.prebuilt_stamp(), "sources: 1").unwrap();
+    fs::write(checkout.repository.prebuilt_stamp(Object::Datapath), "sources: 1").unwrap();
     assert!(matches!(checkout.check(), Err(StampError::Malformed(_))));
 }
 

@@ -18,7 +18,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail, ensure};
-use roce_ebpf_object::{Repository, build_bench};
+use roce_ebpf_object::{Object, Repository, build_bench};
 
 use crate::process;
 use measure::Plan;
@@ -94,7 +94,7 @@ fn product_objects(
     repository: &Repository,
     arguments: &Arguments,
 ) -> Result<Vec<(String, Vec<u8>)>> {
-    let committed = [repository.prebuilt_object()];
+    let committed = [repository.prebuilt_object(Object::Datapath)];
     let paths = if arguments.object.is_empty() { &committed[..] } else { &arguments.object };
     let read = |path: &PathBuf| {
         let object = fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
