@@ -6,6 +6,7 @@ mod links;
 mod log;
 mod log_loop;
 mod privileges;
+mod qp_watch_loop;
 mod sweep_loop;
 
 use std::future::Future;
@@ -29,6 +30,7 @@ use crate::logs::{LogLimits, LogSources};
 use host_loop::HostLoop;
 use inventory_loop::InventoryLoop;
 use links::Latest;
+use qp_watch_loop::QpWatchLoop;
 use sweep_loop::SweepLoop;
 
 /// Questions for flows that may wait; see [`ServerState::flows`].
@@ -70,6 +72,9 @@ async fn check(collector: &Collector) -> Result<ExitCode> {
     let request = attach_request(collector);
     let table = bpf::check(&options, request, &collector.running.sysfs_root).await?;
     println!("{table}");
+    for line in qp_watch_loop::check(collector) {
+        println!("{line}");
+    }
     Ok(ExitCode::SUCCESS)
 }
 
@@ -85,6 +90,7 @@ async fn collect(collector: &Collector) -> Result<ExitCode> {
     let attachments = Attachments::attach(&mut datapath, &links, attach_request(collector))?;
     log_table(&attachments);
     // Nothing of it runs before the next await, so no thread of it keeps privileges.
+    let probes = qp_watch_loop::attach(collector);
     let logs = LogSources::start(&collector.log_sources, LogLimits::default());
     privileges::drop_most().context("cannot drop privileges")?;
 
@@ -96,6 +102,8 @@ async fn collect(collector: &Collector) -> Result<ExitCode> {
     // Nobody wants the events yet: the loop logs failures by itself.
     let (inventory, _) = InventoryLoop::start(collector, Arc::clone(&is_stopping))?;
     let queue_pairs = inventory.snapshot();
+    // As above.
+    let (qp_watch, _) = QpWatchLoop::start(probes, Arc::clone(&is_stopping))?;
     let sweeper = SweepLoop {
         datapath,
         attachments,
@@ -103,6 +111,7 @@ async fn collect(collector: &Collector) -> Result<ExitCode> {
         links: latest_links.clone(),
         host: host.report(),
         inventory: queue_pairs.clone(),
+        qp_watch: qp_watch.figures(),
         logs: (!collector.log_sources.is_empty()).then(|| Arc::clone(&logs.counters)),
         questions,
         publisher,
@@ -122,8 +131,11 @@ async fn collect(collector: &Collector) -> Result<ExitCode> {
     drop(stop_decoder);
     let has_decoded = decoder.await.is_ok();
     is_stopping.store(true, std::sync::atomic::Ordering::Relaxed);
-    let is_sound =
-        sweeper.join().is_ok() & host.join().is_ok() & inventory.join().is_ok() & has_decoded;
+    let is_sound = sweeper.join().is_ok()
+        & host.join().is_ok()
+        & inventory.join().is_ok()
+        & qp_watch.join().is_ok()
+        & has_decoded;
     served.context("the HTTP server failed")?;
     if !is_sound {
         return Err(anyhow!("a part of the collector panicked; see above"));

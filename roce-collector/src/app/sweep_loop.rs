@@ -12,6 +12,7 @@ use tokio::sync::watch;
 
 use super::host_loop::SharedReport;
 use super::links::Latest;
+use super::qp_watch_loop::SharedFigures;
 use crate::attach::{AttachTable, AttachedHook, Direction, Event};
 use crate::bpf::{Attachments, Datapath, RunStatistics, event_clock_ns};
 use crate::capture::Timestamp;
@@ -38,6 +39,7 @@ pub(super) struct SweepLoop {
     pub(super) links: Latest,
     pub(super) host: SharedReport,
     pub(super) inventory: watch::Receiver<Arc<QpSnapshot>>,
+    pub(super) qp_watch: SharedFigures,
     pub(super) logs: Option<Arc<LogCounters>>,
     pub(super) questions: Receiver<FlowsQuestion>,
     pub(super) publisher: watch::Sender<Arc<Status>>,
@@ -169,6 +171,7 @@ impl Running {
             durations: self.durations,
             programs: self.programs(),
             inventory: self.parts.inventory.borrow().figures.clone(),
+            qp_watch: self.parts.qp_watch.borrow().clone(),
             logs: self.parts.logs.clone(),
             incidents: None,
         };

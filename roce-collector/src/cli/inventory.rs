@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 
 /// How the kernel's queue pairs are listed.
 #[derive(Clone, Debug, Args)]
@@ -23,6 +23,10 @@ pub struct InventoryArgs {
     #[arg(long, value_name = "N", env = "ROCE_MAX_QPS", default_value_t = 65_536)]
     pub max_qps: u32,
 
+    /// Catch errors of queue pairs that live too short for a look, by probes in the kernel where it has them
+    #[arg(long, value_enum, env = "ROCE_QP_WATCH", default_value_t)]
+    pub qp_watch: QpWatchChoice,
+
     /// Folder in the place of /proc, for tests
     #[arg(
         long,
@@ -32,6 +36,23 @@ pub struct InventoryArgs {
         hide = true
     )]
     pub procfs_root: PathBuf,
+}
+
+/// Whether queue pairs are watched by probes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum QpWatchChoice {
+    /// Where the kernel has what it takes
+    #[default]
+    Auto,
+    /// Not at all
+    Off,
+}
+
+impl QpWatchChoice {
+    /// Whether they may be.
+    pub const fn is_on(self) -> bool {
+        matches!(self, Self::Auto)
+    }
 }
 
 impl InventoryArgs {

@@ -23,6 +23,7 @@ use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, prometheus_text, text};
 use prometheus_client::registry::Registry;
 
+use crate::bpf::qp_watch;
 use crate::{incident, inventory, logs};
 pub use snapshot::{HookLabel, ProgramRuns, Snapshot, direction as direction_of_tap};
 
@@ -89,6 +90,9 @@ impl Collector for All {
         }
         if let Some(figures) = &snapshot.incidents {
             incident::metrics::encode(figures, &mut encoder)?;
+        }
+        if let Some(figures) = &snapshot.qp_watch {
+            qp_watch::metrics::encode(figures, &mut encoder)?;
         }
         match &snapshot.logs {
             Some(counters) => logs::metrics::encode(counters, &mut encoder),

@@ -6,6 +6,7 @@ use std::time::Duration;
 use roce_common::marking::MarkingPolicy;
 use roce_common::tap::TapCounters;
 
+use crate::bpf::QpWatchFigures;
 use crate::incident::IncidentFigures;
 use crate::inventory::Figures;
 use crate::logs::LogCounters;
@@ -33,6 +34,8 @@ pub struct Snapshot {
     pub programs: Vec<ProgramRuns>,
     /// Queue pairs that the kernel lists; `None` where there is no RDMA.
     pub inventory: Option<Arc<Figures>>,
+    /// Probes on queue pairs; `None` where they are turned off.
+    pub qp_watch: Option<Arc<QpWatchFigures>>,
     /// What was read from log sources; `None` where there are none.
     pub logs: Option<Arc<LogCounters>>,
     /// Failures of queue pairs; `None` where nothing tells of them.

@@ -109,6 +109,7 @@ fn snapshot() -> Snapshot {
         durations,
         programs: Vec::new(),
         inventory: None,
+        qp_watch: None,
         logs: None,
         incidents: None,
     }
