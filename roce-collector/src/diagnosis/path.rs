@@ -96,7 +96,7 @@ fn between_taps(case: &Case) -> Option<Break> {
     if arrived == 0 {
         return Some(Break::new(Verdict::ForwardBlackHole, Why::LostBetweenTaps, CERTAIN));
     }
-    if !is_most_of(arrived, ladder.tries) {
+    if !is_most_of(arrived.into(), ladder.tries.into()) {
         // Some tries pass and some do not: loss, but no hole.
         return None;
     }
@@ -240,6 +240,7 @@ impl View<'_> {
 
     fn heard(&self) -> Heard {
         let ladder = self.ladder();
+        let tries = ladder.map_or(0, |ladder| ladder.tries);
         if self.repeats_after_ack() > 0 {
             return Heard::Since;
         }
@@ -247,7 +248,7 @@ impl View<'_> {
         for answers in self.answers().filter(|answers| answers.packets > 0) {
             let began = ladder.and_then(|ladder| ladder.first_try);
             let is_since = match (answers.since_ladder, answers.last_seen, began) {
-                (Some(count), _, _) => Some(count > 0),
+                (Some(count), _, _) => Some(count > 0 && is_most_of(count, tries.into())),
                 (None, Some(last), Some(began)) => Some(last > began),
                 _ => None,
             };
@@ -275,6 +276,6 @@ impl View<'_> {
 }
 
 /// At least half: one of several may be chance, a packet that was under way.
-const fn is_most_of(part: u32, whole: u32) -> bool {
+const fn is_most_of(part: u64, whole: u64) -> bool {
     part.saturating_mul(2) >= whole
 }

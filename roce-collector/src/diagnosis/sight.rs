@@ -127,8 +127,8 @@ pub struct Answers {
     pub rnr_in_a_row: u64,
     /// Wait that the last one asked for, in milliseconds.
     pub rnr_timer_ms: Option<f64>,
-    /// Answers since the retry ladder began that acknowledge its PSN or a later one; `None` when that cannot be
-    /// told.
+    /// Answers since the retry ladder began; `None` when that cannot be told. One or two may be late answers to
+    /// earlier requests.
     pub since_ladder: Option<u64>,
 }
 
