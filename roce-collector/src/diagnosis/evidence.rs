@@ -20,7 +20,8 @@ pub(super) fn of_status(case: &Case) -> Vec<Evidence> {
     if let Some(status) = case.failure.status {
         evidence.push(Evidence::new("status", status));
     }
-    if let Some(code) = case.failure.vendor {
+    // Drivers without vendor codes report 0.
+    if let Some(code) = case.failure.vendor.filter(|code| code.value != 0) {
         let meaning = code.meaning.unwrap_or("meaning not known");
         let text = format!("{:#x}: {meaning} ({})", code.value, code.evidence.name());
         evidence.push(Evidence::new("vendor code", text));
@@ -39,6 +40,28 @@ fn of_ladder(ladder: &Ladder) -> Evidence {
             span(ladder.longest_silence)
         ),
     )
+}
+
+/// What each tap saw of the tries, and of answers to them.
+pub(super) fn of_taps(case: &Case) -> Vec<Evidence> {
+    let seen = case.sight.taps().iter().filter_map(|tap| {
+        let requests = tap.requests.as_ref()?;
+        let ladder = requests.ladder.filter(|ladder| !ladder.was_answered);
+        let tries = ladder.map_or(0, |ladder| ladder.tries);
+        let value = if requests.rewinds_after_ack > tries {
+            format!("{} tries, each after an acknowledgement", requests.rewinds_after_ack)
+        } else {
+            let answers = match tap.answers.as_ref().map(|answers| answers.since_ladder) {
+                None => "no answers at all".to_owned(),
+                Some(Some(0)) => "no answers since the first".to_owned(),
+                Some(Some(count)) => format!("{count} answers since the first"),
+                Some(None) => "answers before".to_owned(),
+            };
+            format!("{tries} tries, {answers}")
+        };
+        Some(Evidence::new(format!("at {}", tap.tap), value))
+    });
+    seen.collect()
 }
 
 /// Lost packets.

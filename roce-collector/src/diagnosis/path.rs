@@ -1,7 +1,7 @@
 //! Where between requester and responder it breaks, when no answer comes.
 //!
 //! Three verdicts share this, so that they cannot contradict each other. What is known best comes first:
-//! the peer's own good-bye, taps on both sides, one tap, counters of hosts, and last other connections.
+//! taps on both sides, the peer's own good-bye, one tap, counters of hosts, and last other connections.
 
 use super::confidence::{CERTAIN, DIRECT, LIKELY, OPEN, STRONG};
 use super::{
@@ -16,7 +16,7 @@ pub(super) struct Break {
     pub confidence: f64,
 }
 
-/// Reasons, the strongest first.
+/// Reasons.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Why {
     /// The peer ended the connection.
@@ -55,8 +55,13 @@ pub(super) fn locate(case: &Case) -> Option<Break> {
     if !reading::is_silent(case) {
         return None;
     }
+    // Of a hole that taps see the peer's good-bye is no reason; of its silence it is.
+    let between = between_taps(case);
+    if between.is_some_and(|found| found.place != Verdict::PeerSilent) {
+        return between;
+    }
     said_good_bye(case)
-        .or_else(|| between_taps(case))
+        .or(between)
         .or_else(|| one_tap(case))
         .or_else(|| counted(case))
         .or_else(|| neighbours(case))
@@ -85,7 +90,11 @@ impl Break {
 }
 
 fn said_good_bye(case: &Case) -> Option<Break> {
-    let is_said = case.sight.requests().any(|requests| requests.was_disconnected);
+    // A tap that saw no tries does not know which came first: a peer ends the connection after a hole as well.
+    let is_said = case
+        .sight
+        .requests()
+        .any(|requests| requests.was_disconnected && requests.ladder.is_some());
     is_said.then_some(Break::new(Verdict::PeerSilent, Why::SaidGoodBye, DIRECT))
 }
 
@@ -114,12 +123,16 @@ fn between_taps(case: &Case) -> Option<Break> {
 
 fn one_tap(case: &Case) -> Option<Break> {
     let views = || [near(case), far(case)].into_iter().flatten();
-    let Some(here) = views().find(View::saw_tries) else {
+    let Some(here) = views().find(|view| view.tries() > 0) else {
         let here = view(case, Place::AtResponder).filter(|_| near(case).is_none())?;
         let was_answered = here.heard() != Heard::Never;
         let found = Break::new(Verdict::ForwardBlackHole, Why::NoRetryArrived, STRONG);
         return was_answered.then_some(found);
     };
+    if here.tries() < reading::MIN_TRIES {
+        // Behind a place that drops most packets a single try is no sign of the peer's silence.
+        return None;
+    }
     match here.heard() {
         Heard::Since => Some(here.answers_pass()),
         Heard::Before if here.place == Place::AtResponder => {
@@ -227,8 +240,8 @@ impl View<'_> {
         if repeats > tries { repeats } else { 0 }
     }
 
-    fn saw_tries(&self) -> bool {
-        self.ladder().is_some() || self.repeats_after_ack() > 0
+    fn tries(&self) -> u32 {
+        self.ladder().map_or(0, |ladder| ladder.tries).max(self.repeats_after_ack())
     }
 
     /// How many tries of the same PSN came by here. Where each was answered, they make no ladder.

@@ -28,6 +28,7 @@ pub(super) fn judge(case: &Case) -> Opinion {
         }
     };
     let mut evidence = evidence::of_silence(case);
+    evidence.extend(evidence::of_taps(case));
     evidence.extend(evidence::of_neighbours(case));
     let mut next_steps = Vec::new();
     if matches!(found.why, Why::NobodyAnswered | Why::OneTap) {

@@ -58,7 +58,6 @@ pub(super) fn judge(case: &Case) -> Opinion {
             commands::qos(case, End::Requester),
             "on each switch: does it trust DSCP, and does its map send this DSCP to the lossless queue"
                 .to_owned(),
-            "roce-trace check --policy FILE compares what hosts and wire have with the policy".to_owned(),
         ],
     })
 }

@@ -28,6 +28,7 @@ pub(super) fn judge(case: &Case) -> Opinion {
         }
     };
     let mut evidence = evidence::of_silence(case);
+    evidence.extend(evidence::of_taps(case));
     evidence.extend(evidence::of_neighbours(case));
     let mut next_steps = vec![
         format!(
@@ -77,6 +78,14 @@ mod tests {
         cannot_tell(&judge(&seen(vec![tap(Place::AtResponder, asking(3), None)])));
     }
 
+    /// The lab's `congestion`: 97 of 100 packets dropped, one of seven tries came through.
+    #[test]
+    fn a_single_try_is_no_sign() {
+        let mut case = seen(vec![tap(Place::AtResponder, asking(1), answered_before())]);
+        case.failure.status = Some(crate::explain::WcStatus::RETRY_EXC);
+        cannot_tell(&judge(&case));
+    }
+
     #[test]
     fn it_said_good_bye() {
         let requests = Requests { was_disconnected: true, ..asking(3) };
@@ -84,6 +93,18 @@ mod tests {
             fits(judge(&seen(vec![tap(Place::AtRequester, requests, answered_before())])));
         is_sure(&finding, DIRECT);
         assert!(finding.text.contains("DREQ"), "{}", finding.text);
+    }
+
+    /// The lab's `hole-stream`: the server was stopped while the requester tried to reach it.
+    #[test]
+    fn a_good_bye_behind_the_hole_is_no_reason() {
+        let near = tap(Place::AtRequester, asking(3), answered_before());
+        let far = Requests { was_disconnected: true, ..asking(0) };
+        let far = tap(Place::AtResponder, far, answered_before());
+        assert_eq!(judge(&seen(vec![near, far.clone()])), Opinion::RuledOut);
+        let mut case = seen(vec![far]);
+        case.failure.status = Some(crate::explain::WcStatus::RETRY_EXC);
+        assert_eq!(judge(&case), Opinion::RuledOut);
     }
 
     #[test]

@@ -28,14 +28,7 @@ pub(super) fn judge(case: &Case) -> Opinion {
         }
     };
     let mut evidence = evidence::of_silence(case);
-    let repeats = case.sight.requests().map(|requests| requests.rewinds_after_ack).max();
-    if let Some(repeats) = repeats.filter(|repeats| *repeats > 0) {
-        evidence.push(Evidence::new("repeated although acknowledged", format!("{repeats} times")));
-    }
-    let since = case.sight.answers().filter_map(|answers| answers.since_ladder).max();
-    if let Some(since) = since.filter(|since| *since > 0) {
-        evidence.push(Evidence::new("answers since the first try", since));
-    }
+    evidence.extend(evidence::of_taps(case));
     if let Some(duplicates) = case.facts.responder.duplicate_requests {
         evidence.push(Evidence::new("duplicate_request at the responder", duplicates));
     }
@@ -71,11 +64,10 @@ mod tests {
         let far = tap(Place::AtResponder, repeating(3), answered_since(3));
         let finding = fits(judge(&seen(vec![near, far])));
         is_sure(&finding, CERTAIN);
-        assert!(
-            finding.evidence.iter().any(|fact| fact.value == "3 times"),
-            "{:?}",
-            finding.evidence
-        );
+        let at = |place: &str| finding.evidence.iter().find(|fact| fact.what == place);
+        assert_eq!(at("at AtRequester").unwrap().value, "3 tries, answers before");
+        let far = "3 tries, each after an acknowledgement";
+        assert_eq!(at("at AtResponder").unwrap().value, far);
     }
 
     #[test]
