@@ -12,7 +12,7 @@
 //!
 //! | in common | within |
 //! |---|---|
-//! | a QP number, on the same side, or as local number here and as peer's number there (lines of both hosts) | 60 s |
+//! | a QP number, on the same side; crosswise (lines of both hosts) both, or one and an address | 60 s |
 //! | both addresses crosswise, in lines of both hosts | 60 s |
 //! | the peer's address: of the GID or of a packet; also the one that NCCL prints of its bootstrap; IPv4 and mapped IPv6 are one | 15 s |
 //! | the address that a program prints for its queue | 15 s |
@@ -22,7 +22,8 @@
 //!
 //! Lines without a time count lines instead: 4096 of one log. The pairs with most in common are joined first, a
 //! QP number outweighs everything else. A number that netlink lists as that of a new queue pair ends the
-//! claim of what was said before it.
+//! claim of what was said before it. A process with several queue pairs in ERR does not say which one its line is
+//! about: they are not joined by it.
 //!
 //! The primary is the signal that says most: a status that is certain, then retries that ran out (which also follow from
 //! an error of the peer), then what packets show, then events, then netlink; of equals the first one.

@@ -11,7 +11,7 @@ const GAVE_UP: WireKind = WireKind::GaveUp { psn: 7, tries: 7, silence: Duration
 
 fn evidence(incident: &Incident) -> String {
     let facts = incident.evidence.iter();
-    facts.map(|fact| format!("{}: {}\n", fact.what, fact.value)).collect()
+    facts.map(|fact| format!("{}: {}", fact.what, fact.value)).collect::<Vec<_>>().join("\n")
 }
 
 #[test]

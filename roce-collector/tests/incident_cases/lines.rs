@@ -28,7 +28,7 @@ fn every_entry_is_one_incident_or_context() {
         let verdict = incident.verdict.id;
         match expect["cause"].as_str() {
             Some("flush" | "flush (secondary)") => {
-                assert_eq!(verdict, Verdict::FlushSecondary, "{id}")
+                assert_eq!(verdict, Verdict::FlushSecondary, "{id}");
             }
             Some("remote_access_error") => assert_eq!(verdict, Verdict::AccessError, "{id}"),
             Some("remote_operation_error") => {

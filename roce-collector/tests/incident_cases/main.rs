@@ -1,6 +1,7 @@
 //! From lines, netlink and packets to incidents: real reports, with the answer that each should get.
 
 mod cases;
+mod http;
 mod lines;
 mod network;
 
