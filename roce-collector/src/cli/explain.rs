@@ -1,6 +1,5 @@
 //! `roce-trace explain`.
 
-use std::fs::File;
 use std::io::{self, BufWriter, IsTerminal, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -10,9 +9,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, anyhow};
 use clap::Args;
-use flate2::read::MultiGzDecoder;
-use indicatif::{ProgressBar, ProgressStyle};
 
+use super::log_file::{self, LARGE};
 use super::trace::{OutputFormat, PROGRAM};
 use super::{FAILURE, complain};
 use crate::explain::{DecoderLimits, ErrorRecord, ScanTotals, Scanner, Severity, write_record};
@@ -24,10 +22,6 @@ const PIECE: usize = 256 * 1024;
 const PIECES: usize = 4;
 /// A log that says nothing for so long has said all about a failure.
 const SILENCE: Duration = Duration::from_secs(1);
-/// Larger logs get a progress bar, and their throughput on standard error.
-const LARGE: u64 = 64 * 1024 * 1024;
-/// RFC 1952: ID1, ID2.
-const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
 
 /// Decode error lines of NCCL, UCX, perftest, MPI, SPDK, NVMe, mlx5, kernel
 ///
@@ -96,22 +90,10 @@ struct Log {
 
 impl Log {
     fn open(path: &Path) -> io::Result<Self> {
-        let (mut reader, size): (Box<dyn Read + Send>, _) = if path == Path::new("-") {
-            (Box::new(io::stdin()), None)
-        } else {
-            let file = File::open(path)?;
-            let metadata = file.metadata()?;
-            (Box::new(file), metadata.is_file().then_some(metadata.len()))
-        };
-        let mut start = Vec::new();
-        reader.by_ref().take(2).read_to_end(&mut start)?;
-        let is_compressed = start == GZIP_MAGIC;
-        let whole = io::Cursor::new(start).chain(reader);
-        let reader: Box<dyn Read + Send> =
-            if is_compressed { Box::new(MultiGzDecoder::new(whole)) } else { Box::new(whole) };
+        let (reader, size) = log_file::open(path)?;
         let (sender, pieces) = sync_channel(PIECES);
         thread::Builder::new().name("log".to_owned()).spawn(move || read_ahead(reader, &sender))?;
-        Ok(Self { pieces, size: size.filter(|_| !is_compressed) })
+        Ok(Self { pieces, size })
     }
 }
 
@@ -140,7 +122,7 @@ fn scan(
     log: &Log,
     output: &mut Output<impl Write>,
 ) -> anyhow::Result<(ScanTotals, io::Result<()>)> {
-    let progress = progress_bar(log.size);
+    let progress = log_file::progress_bar(log.size);
     let mut scanner = Scanner::new(DecoderLimits::default());
     let mut written = Ok(());
     let mut found = |output: &mut Output<_>, record: ErrorRecord| {
@@ -203,17 +185,6 @@ fn summary(totals: ScanTotals, counts: Counts, took: Duration) -> String {
         "{errors} errors, {secondary} secondary, {events} events in {lines} lines, {bytes} bytes; {cut_lines} \
          lines cut; {rate:.0} MB/s"
     )
-}
-
-fn progress_bar(size: Option<u64>) -> ProgressBar {
-    match size.filter(|bytes| *bytes > LARGE) {
-        Some(bytes) if io::stderr().is_terminal() => {
-            let style = ProgressStyle::with_template("{wide_bar} {bytes}/{total_bytes} {eta}");
-            ProgressBar::new(bytes)
-                .with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
-        }
-        _ => ProgressBar::hidden(),
-    }
 }
 
 /// Colours on a terminal, unless `NO_COLOR` is set to something.

@@ -4,8 +4,10 @@ pub mod collector;
 mod explain;
 mod inventory;
 mod live;
+mod log_file;
 mod marking;
 mod read;
+mod read_log;
 pub mod trace;
 
 use std::io::{self, Write};

@@ -6,10 +6,12 @@ use std::process::ExitCode;
 use anyhow::anyhow;
 use indicatif::{ProgressBar, ProgressStyle};
 
+use super::read_log::BesideLog;
 use super::trace::{OutputFormat, PROGRAM, ReadArgs};
 use super::{FAILURE, complain};
 use crate::capture::{CaptureError, CaptureReader};
-use crate::read::{Colours, Engine, ReadReport, Source, write_text};
+use crate::diagnosis::HostFacts;
+use crate::read::{Colours, Engine, IncidentFinder, ReadReport, Source, Tap, write_text};
 
 /// Smaller files are read before anybody wonders.
 const PROGRESS_FROM_BYTES: u64 = 64 * 1024 * 1024;
@@ -22,6 +24,13 @@ const PROGRESS_FRAMES: u64 = 1 << 16;
 /// error in the end, but does not hide what was read before it.
 pub(super) fn run(args: &ReadArgs) -> anyhow::Result<ExitCode> {
     let name = args.file.display();
+    let facts = match &args.facts {
+        Some(path) => {
+            HostFacts::read(path).map_err(|error| anyhow!("{}: {error}", path.display()))?
+        }
+        None => HostFacts::default(),
+    };
+    let log = args.log.as_ref().map(|log| BesideLog::open(log, &args.file)).transpose()?;
     let mut reader = CaptureReader::open(&args.file).map_err(|error| anyhow!("{name}: {error}"))?;
     let mut engine = Engine::new(args.max_flows, args.marking.policy());
     let error = read_frames(&mut reader, &mut engine);
@@ -39,7 +48,17 @@ pub(super) fn run(args: &ReadArgs) -> anyhow::Result<ExitCode> {
         error: error.map(|error| error.to_string()),
     };
     let filter = args.filter.filter();
-    let report = ReadReport::of(&engine.finish(), &source, &filter);
+    let reading = engine.finish();
+    let tap = Tap { name: &name.to_string(), hosts: &args.captured_on };
+    let mut finder = IncidentFinder::new(&reading, tap, facts);
+    if let Some(error) = log.and_then(|log| log.scan(&mut finder)) {
+        complain(PROGRAM, &error);
+        code = ExitCode::from(FAILURE);
+    }
+    let report = ReadReport::with_incidents(&reading, &source, finder.finish(), &filter);
+    if code == ExitCode::SUCCESS && report.has_failures() {
+        code = ExitCode::FAILURE;
+    }
 
     let stdout = io::stdout().lock();
     let colours = colours(stdout.is_terminal());

@@ -41,11 +41,12 @@ enum Command {
     Read(ReadArgs),
 }
 
-/// Read a capture file: flows, marking, congestion, NAKs
+/// Read a capture file: flows, marking, congestion, NAKs, why queue pairs died
 ///
 /// Takes pcap and pcapng, plain or gzip-compressed, with Ethernet, raw IP, loopback and Linux cooked
-/// frames. Exit code: 0 when the file was read, also when it was cut off; 2 when it cannot be read, or
-/// not to its end because it is damaged.
+/// frames. Exit code: 0 when the file was read, also when it was cut off, and nothing died in it; 1 when
+/// a queue pair died, gave up or stands still, by the packets or by the log; 2 when a file cannot be read,
+/// or not to its end because it is damaged.
 #[derive(Debug, Args)]
 pub(super) struct ReadArgs {
     /// Capture file, "-" for standard input
@@ -53,6 +54,19 @@ pub(super) struct ReadArgs {
 
     #[command(flatten)]
     pub(super) filter: FilterArgs,
+
+    /// Log of the job or of a host, plain or gzip-compressed: its errors are told with what the packets show
+    #[arg(long, value_name = "LOG")]
+    pub(super) log: Option<PathBuf>,
+
+    /// What both hosts count and how they are set up, as JSON: docs/troubleshooting.md shows the form
+    #[arg(long, value_name = "FILE")]
+    pub(super) facts: Option<PathBuf>,
+
+    /// Address of the host on which the capture was made: packets that it sends were seen before the wire.
+    /// Left out: the capture was made in between
+    #[arg(long, value_name = "IP")]
+    pub(super) captured_on: Vec<IpAddr>,
 
     /// Form of the output
     #[arg(long, value_enum, default_value_t = OutputFormat::Text)]

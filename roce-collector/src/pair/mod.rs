@@ -270,6 +270,11 @@ impl Pairing {
         self.records.get(index)?.requests
     }
 
+    /// Of requests, the record of the ACKs.
+    pub fn acknowledges_to(&self, index: usize) -> Option<usize> {
+        self.records.get(index)?.acknowledges
+    }
+
     /// Of requests, the record of the READ responses.
     pub fn responses_to(&self, index: usize) -> Option<usize> {
         self.records.get(index)?.responses

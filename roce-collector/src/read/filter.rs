@@ -3,6 +3,7 @@
 use std::net::IpAddr;
 
 use crate::flow::FlowId;
+use crate::incident::Incident;
 use crate::pair::QpPair;
 
 /// Picks flows by QP and by peer. The default picks all.
@@ -26,6 +27,17 @@ impl FlowFilter {
         let ends = [pair.a, pair.b];
         self.qp.is_none_or(|qp| ends.iter().any(|end| end.qp == qp))
             && self.peer.is_none_or(|peer| ends.iter().any(|end| end.ip == peer))
+    }
+
+    /// Those incidents that are asked for. One that names no QP is asked for by none.
+    pub(super) fn pick(&self, mut incidents: Vec<Incident>) -> Vec<Incident> {
+        let is_wanted = |incident: &Incident| {
+            let Incident { local, peer, .. } = incident;
+            self.qp.is_none_or(|qp| local.qp == Some(qp) || peer.qp == Some(qp))
+                && self.peer.is_none_or(|ip| local.ip == Some(ip) || peer.ip == Some(ip))
+        };
+        incidents.retain(is_wanted);
+        incidents
     }
 
     /// Whether every flow matches.

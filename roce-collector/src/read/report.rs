@@ -7,18 +7,18 @@ use roce_common::wire::ParseReason;
 use serde::Serialize;
 
 use super::findings::{Finding, find};
+use super::incidents::{IncidentFinder, Incidents, Tap};
 use super::sequences::SequenceFacts;
 use super::store::record;
 use super::stories::{Unconnected, tell_flows, tell_others, tell_pairs};
 use super::{FlowFilter, IcrcCounts, OtherFlows, Reading};
 use crate::capture::{CaptureInfo, Format, LinkType, Timestamp};
+use crate::diagnosis::{HostFacts, Outcome};
 use crate::flow::{AnswersReport, Flow, FlowId, FlowReport, Spread};
+use crate::incident::Incident;
 use crate::pair::{QpPair, SourceQps};
 
 /// What a capture file says; one JSON object.
-///
-/// The key `incidents` is not there: this version does not look for any, and an empty list would say
-/// that there is none.
 #[derive(Clone, Debug, Serialize)]
 pub struct ReadReport {
     /// Version of this form.
@@ -39,6 +39,12 @@ pub struct ReadReport {
     /// QPs that were asked for and only connection manager messages name; left out when there are none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub unconnected: Vec<Unconnected>,
+    /// Queue pairs that died or stand still, of those that were asked for, in order of time. Empty: none was
+    /// found.
+    pub incidents: Vec<Incident>,
+    /// Incidents beyond the limit; left out when there are none.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub incidents_left_out: u64,
     /// What is wrong or odd, the worst first.
     pub findings: Vec<Finding>,
     /// What the file cannot show.
@@ -112,8 +118,27 @@ impl ReadReport {
     /// Version of the JSON form.
     pub const SCHEMA_VERSION: u32 = 1;
 
-    /// The report of a reading. Findings about flows are about those that `filter` picks.
+    /// Whether a queue pair died, gave up or stands still.
+    pub fn has_failures(&self) -> bool {
+        self.incidents.iter().any(|incident| incident.outcome != Outcome::Recovered)
+    }
+
+    /// The report of a reading without a log. Findings about flows are about those that `filter` picks.
     pub fn of(reading: &Reading, source: &Source<'_>, filter: &FlowFilter) -> Self {
+        let name = source.file.display().to_string();
+        let tap = Tap { name: &name, hosts: &[] };
+        let incidents = IncidentFinder::new(reading, tap, HostFacts::default()).finish();
+        Self::with_incidents(reading, source, incidents, filter)
+    }
+
+    /// The report of a reading whose incidents are known. Incidents and findings about flows are those that
+    /// `filter` picks.
+    pub fn with_incidents(
+        reading: &Reading,
+        source: &Source<'_>,
+        incidents: Incidents,
+        filter: &FlowFilter,
+    ) -> Self {
         let counts = &reading.counts;
         let mut flows = Flow::join(reading.records.iter().map(record));
         let sources = SourceQps::of(&reading.pairs);
@@ -166,6 +191,8 @@ impl ReadReport {
             other_flows: reading.other_flows,
             pairs,
             unconnected,
+            incidents: filter.pick(incidents.found),
+            incidents_left_out: incidents.left_out,
             findings,
             not_seen: NotSeenReport {
                 mirror_lost: None,
@@ -184,7 +211,7 @@ impl ReadReport {
 fn set_facts(reading: &Reading, reports: &mut [FlowReport]) {
     let mut of_flow: HashMap<_, (Spread, SequenceFacts)> = HashMap::new();
     for ((key, ..), facts) in reading.records.iter().zip(&reading.facts) {
-        let SequenceFacts { spread, retries, acknowledged } = facts;
+        let SequenceFacts { spread, retries, acknowledged, notes: _ } = facts;
         let has_any = spread.is_some() || retries.is_some() || acknowledged.is_some();
         let Some(id) = FlowId::of(key).filter(|_| has_any) else { continue };
         let flow = of_flow.entry((id.src, id.dst, id.dst_qp, id.transport.name())).or_default();
@@ -205,4 +232,9 @@ fn set_facts(reading: &Reading, reports: &mut [FlowReport]) {
 
 fn is_empty(other: &OtherFlows) -> bool {
     other.packets == 0
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+const fn is_zero(count: &u64) -> bool {
+    *count == 0
 }

@@ -13,7 +13,7 @@ use crate::pair::{QpEnd, QpPair};
 use crate::timeline::{Entry, Moment, Story, merge};
 
 /// What goes from one host to one QP of another.
-type Way = (IpAddr, QpEnd);
+pub(super) type Way = (IpAddr, QpEnd);
 
 /// A QP whose connection never carried anything, as far as the file shows.
 #[derive(Clone, Debug, Serialize)]
@@ -68,7 +68,8 @@ pub(super) fn tell_others(
     ends.into_iter().map(tell).collect()
 }
 
-fn timeline(reading: &Reading, ways: &[Way], ends: &[QpEnd]) -> Vec<Entry> {
+/// What happened on `ways`, with the connection manager's messages about `ends`.
+pub(super) fn timeline(reading: &Reading, ways: &[Way], ends: &[QpEnd]) -> Vec<Entry> {
     let records = reading.records.iter().zip(&reading.recorders);
     let stories: Vec<_> = records
         .filter_map(|((key, ..), recorder)| {

@@ -9,9 +9,13 @@ use std::io::{self, Write};
 use super::findings::counted;
 use super::{FlowFilter, ReadReport, Severity};
 use crate::flow::{FlowReport, SequenceReport};
+use crate::incident::write_incident;
 
 /// Flows shown before the rest is only counted.
 const MAX_ROWS: usize = 200;
+
+/// Incidents shown in full.
+const MAX_INCIDENTS: usize = 20;
 
 /// Whether the output is a terminal that shows colours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,6 +37,7 @@ pub fn write_text(
     colours: Colours,
 ) -> io::Result<()> {
     headline(out, report)?;
+    incidents(out, report, colours)?;
     findings(out, report, colours)?;
     flows(out, report, filter, colours)?;
     if filter.qp.is_some() {
@@ -75,11 +80,34 @@ fn headline(out: &mut impl Write, report: &ReadReport) -> io::Result<()> {
         icrc.bad,
         icrc.not_checkable
     )?;
+    let incidents = report.incidents.len() as u64;
+    if incidents > 0 {
+        writeln!(out, "{}: queue pairs that died or stand still", counted(incidents, "incident"))?;
+    }
+    if report.incidents_left_out > 0 {
+        let left_out = report.incidents_left_out;
+        writeln!(out, "{left_out} more failures of the log are left out: there are too many.")?;
+    }
     match report.not_seen.capture_dropped {
         None => writeln!(out, "The file does not say how many packets the capture lost."),
         Some(0) => Ok(()),
         Some(dropped) => writeln!(out, "The capture lost {dropped} packets: figures are too low."),
     }
+}
+
+fn incidents(out: &mut impl Write, report: &ReadReport, colours: Colours) -> io::Result<()> {
+    if report.incidents.is_empty() {
+        return Ok(());
+    }
+    writeln!(out, "\nINCIDENTS")?;
+    for incident in report.incidents.iter().take(MAX_INCIDENTS) {
+        write_incident(out, incident, colours)?;
+    }
+    let hidden = report.incidents.len().saturating_sub(MAX_INCIDENTS);
+    if hidden > 0 {
+        writeln!(out, "and {hidden} more incidents: --qp and --peer pick, --format json has all")?;
+    }
+    Ok(())
 }
 
 fn findings(out: &mut impl Write, report: &ReadReport, colours: Colours) -> io::Result<()> {

@@ -79,6 +79,17 @@ impl Recorder {
         self.last = Some(packet);
     }
 
+    /// What was written down, in order, as far as it was kept.
+    pub fn events(&self) -> impl Iterator<Item = (Moment, Event)> + '_ {
+        let events = self.log.iter().flat_map(|log| log.events());
+        events.map(|noted| (noted.moment, noted.event))
+    }
+
+    /// When the first packet was seen.
+    pub fn first_moment(&self) -> Option<Moment> {
+        Some(self.first?.moment)
+    }
+
     /// When the last packet was seen.
     pub fn last_moment(&self) -> Option<Moment> {
         Some(self.last?.moment)

@@ -6,6 +6,7 @@ mod cli;
 mod connections;
 mod cut;
 mod formats;
+mod incidents;
 mod lab;
 mod mutated;
 mod psn;

@@ -83,7 +83,8 @@ pub(crate) fn frames() -> Vec<Vec<u8>> {
 pub(crate) fn read(capture: &Path) -> Vec<FlowReport> {
     let mut command = Command::new(env!("CARGO_BIN_EXE_roce-trace"));
     let output = command.arg("read").arg(capture).args(["--format", "json"]).output().unwrap();
-    assert!(output.status.success());
+    // 1: something died in it.
+    assert!(output.status.code().is_some_and(|code| code < 2), "{output:?}");
     let mut report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     serde_json::from_value(report["flows"].take()).unwrap()
 }

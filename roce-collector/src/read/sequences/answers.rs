@@ -1,5 +1,7 @@
 //! What one direction says of the other.
 
+use std::time::Duration;
+
 use roce_common::sequence::{SequenceKind, SequencePacket, read_span};
 use roce_common::wire::{Nak, RNR_TIMER_MICROSECONDS, RocePacket, Syndrome};
 
@@ -27,16 +29,25 @@ impl Sequences {
 
     /// Writes down what a NAK or RNR NAK says.
     pub(super) fn note_nak(&mut self, index: usize, packet: &RocePacket, moment: Moment) {
-        let psn = packet.bth.psn().get();
+        let record = &mut self.records[index];
+        let psn = packet.bth.psn();
         let event = match packet.aeth().map(|aeth| aeth.syndrome()) {
             Some(Syndrome::RnrNak { timer_code }) => {
                 let timer = RNR_TIMER_MICROSECONDS.get(usize::from(timer_code));
-                Event::RnrNak { psn, timer_us: timer.copied().unwrap_or(0) }
+                let timer_us = timer.copied().unwrap_or(0);
+                let wait = Duration::from_micros(timer_us.into());
+                record.notes.get_or_insert_default().refuse(psn, moment, wait);
+                Event::RnrNak { psn: psn.get(), timer_us }
             }
-            Some(Syndrome::Nak(nak)) => Event::Nak { code: nak.name(), psn },
+            Some(Syndrome::Nak(nak)) => {
+                if let Some(notes) = &mut record.notes {
+                    notes.ask_for(psn, moment);
+                }
+                Event::Nak { code: nak.name(), psn: psn.get() }
+            }
             _ => return,
         };
-        self.records[index].recorder.note(moment, event, &mut self.budget);
+        record.recorder.note(moment, event, &mut self.budget);
     }
 
     /// PSNs that a READ takes, 0 when that cannot be said. Before it, the engine learns the path MTU.

@@ -1,7 +1,9 @@
 //! The PSN engine over the records of a file.
 
 mod answers;
+mod notes;
 mod record;
+mod sizes;
 
 use roce_common::flow::WideKey;
 use roce_common::psn::Psn;
@@ -14,6 +16,7 @@ use crate::flow::{AcknowledgedReport, RetriesReport, SequenceReport, Spread};
 use crate::pair::{CmEvent, Pairing, QpPair};
 use crate::timeline::{Budget, Event, Moment, Packet, Recorder};
 
+pub use notes::{AfterAck, Climb, Notes, Refusals};
 use record::{RecordSequence, Seen};
 
 /// One state for each record of the store, with the same indexes.
@@ -57,6 +60,8 @@ pub struct SequenceFacts {
     pub retries: Option<RetriesReport>,
     /// How far requests were acknowledged.
     pub acknowledged: Option<AcknowledgedReport>,
+    /// Tries and refusals, where there are any.
+    pub notes: Option<Box<Notes>>,
 }
 
 /// What is known of one record in the end.
@@ -128,7 +133,7 @@ impl Sequences {
             return;
         }
         if !packet.is_first_fragment {
-            record.learn_mtu(operation, packet.payload_bytes);
+            record.learn_mtu(operation, psn, packet.payload_bytes);
         }
         let is_copy =
             time.is_some_and(|time| record.copies.is_copy(Fingerprint::of(packet, frame), time));
@@ -170,6 +175,10 @@ impl Sequences {
         if outcome.is_copy {
             return;
         }
+        if outcome.is_new_rewind && !kind.is_response() {
+            let answers = self.answers_to(index);
+            self.records[index].note_rewind(&seen, answers);
+        }
         if kind == SequenceKind::Acknowledge {
             self.note_nak(index, packet, moment);
         }
@@ -203,7 +212,9 @@ impl Sequences {
             recorder.mark(moment, &mut self.budget);
         }
         for qp in self.pairing.datagram(key, packet, frame, moment) {
-            self.restart(qp);
+            if let Some(record) = self.records.get_mut(qp) {
+                record.restart(moment);
+            }
         }
     }
 
@@ -220,11 +231,11 @@ impl Sequences {
         }
     }
 
-    fn restart(&mut self, records: usize) {
-        if let Some(record) = self.records.get_mut(records) {
-            record.sequence().restart();
-            record.update_counts();
-        }
+    /// Packets that answered requests of the record `index` so far.
+    fn answers_to(&self, index: usize) -> Option<u64> {
+        let answers = [self.pairing.responses_to(index), self.pairing.acknowledges_to(index)];
+        let packets = answers.into_iter().flatten().filter_map(|index| self.records.get(index));
+        packets.map(|record| record.packets).reduce(|sum, packets| sum + packets)
     }
 
     /// Ends the reading: what is known of each record, and which QPs belong together.

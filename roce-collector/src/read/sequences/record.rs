@@ -1,11 +1,16 @@
 //! The PSN engine over one record.
 
+use std::time::Duration;
+
+use roce_common::psn::Psn;
 use roce_common::sequence::{
-    Histograms, PacketClass, RetryLadder, Sequence, SequenceKind, SequencePacket, SequenceState,
-    SequenceTotals, SequenceWord,
+    Histograms, PacketClass, RetryLadder, RewindCause, Sequence, SequenceKind, SequencePacket,
+    SequenceState, SequenceTotals, SequenceWord,
 };
 use roce_common::wire::Operation;
 
+use super::notes::{Notes, Rewind};
+use super::sizes::Sizes;
 use super::{SequenceFacts, TapState};
 use crate::capture::Timestamp;
 use crate::flow::{AcknowledgedReport, RetriesReport, SequenceReport, Spread};
@@ -13,7 +18,7 @@ use crate::read::copies::Copies;
 use crate::timeline::{Budget, Change, Event, Moment, Packet, Recorder};
 
 /// Packets after which distributions are added up: their counters have 16 bits.
-const BETWEEN_LOOKS: u16 = 1 << 15;
+const BETWEEN_LOOKS: u64 = 1 << 15;
 
 /// What the engine keeps for one record.
 #[derive(Debug, Default)]
@@ -32,14 +37,16 @@ pub(super) struct RecordSequence {
     /// Payload of First and Middle packets; 0 when none was seen.
     pub path_mtu: u32,
     pub largest_payload: u32,
+    pub sizes: Sizes,
     pub recorder: Recorder,
     /// Distributions when they were last added to `spread`.
     pub looked_at: Histograms,
     pub spread: Option<Box<Spread>>,
-    /// Packets since then.
-    pub since_look: u16,
+    /// Packets but copies that the tap made.
+    pub packets: u64,
     /// The longest retry ladder.
     pub retries: Option<RetryLadder>,
+    pub notes: Option<Box<Notes>>,
     /// The state of the tap when the last packet came.
     pub tap: TapState,
     /// And the PSN that was due when its statistics came.
@@ -77,7 +84,9 @@ impl RecordSequence {
 
     /// Adds up distributions before their counters wrap.
     pub(super) fn look(&mut self) {
-        self.since_look = 0;
+        if self.word.is_known() {
+            self.sizes.settle(self.word.next());
+        }
         if self.looked_at != self.state.spread {
             let spread = self.spread.get_or_insert_default();
             spread.advance(&self.looked_at, &self.state.spread);
@@ -95,9 +104,45 @@ impl RecordSequence {
         }
     }
 
+    /// Notes a rewind of requests that this packet began; `answers` is how many were seen so far.
+    #[cold]
+    pub(super) fn note_rewind(&mut self, seen: &Seen<'_>, answers: Option<u64>) {
+        let acks = &self.state.acks;
+        let Some(episode) = acks.episode() else { return };
+        let &SequencePacket { psn, kind, payload, idle, .. } = seen.sequence;
+        let begins_here = episode.start == psn;
+        let is_timeout = episode.cause == RewindCause::Timeout;
+        let rewind = Rewind {
+            moment: seen.packet.moment,
+            due: self.word.next(),
+            silence: is_timeout.then(|| Duration::from_micros(idle.into())),
+            // Of a READ, a later response says nothing of the one that is asked for again.
+            acknowledged: (begins_here && kind != SequenceKind::Read && acks.has_acknowledged(psn))
+                .then_some(psn),
+            payload: (begins_here && kind != SequenceKind::Read)
+                .then(|| (payload, self.sizes.largest_before(psn))),
+            answers,
+        };
+        let ladder = acks.ladder();
+        self.notes.get_or_insert_default().rewind(&rewind, ladder);
+    }
+
+    /// The queue pair begins anew.
+    pub(super) fn restart(&mut self, moment: Moment) {
+        if let Some(notes) = &mut self.notes {
+            notes.restart(self.state.acks.ladder(), moment);
+        }
+        self.sizes = Sizes::default();
+        self.sequence().restart();
+        self.update_counts();
+    }
+
     /// What only some records have.
     pub(super) fn facts(&mut self) -> SequenceFacts {
         let acks = &self.state.acks;
+        if let Some(notes) = &mut self.notes {
+            notes.finish(acks, self.word.next());
+        }
         SequenceFacts {
             spread: self.spread.take(),
             // It was answered, unless the sender is on it still.
@@ -106,6 +151,7 @@ impl RecordSequence {
                 ..RetriesReport::of(&ladder)
             }),
             acknowledged: AcknowledgedReport::of(acks).filter(|_| acks.acks > 0),
+            notes: self.notes.take(),
         }
     }
 
@@ -179,15 +225,16 @@ impl RecordSequence {
             self.note_tap_loss(since, packet.moment, budget);
         }
         self.tap = tap;
-        self.since_look += 1;
-        if self.since_look == BETWEEN_LOOKS {
+        self.packets += 1;
+        if self.packets.is_multiple_of(BETWEEN_LOOKS) {
             self.look();
         }
         Observed { is_copy: false, is_new_rewind }
     }
 
-    pub(super) fn learn_mtu(&mut self, operation: Operation, payload: u32) {
+    pub(super) fn learn_mtu(&mut self, operation: Operation, psn: Psn, payload: u32) {
         self.largest_payload = self.largest_payload.max(payload);
+        self.sizes.see(psn, payload);
         let is_full = matches!(
             operation,
             Operation::SendFirst

@@ -1,0 +1,167 @@
+//! From a failure and the connection that it is of to an incident.
+
+use super::IncidentFinder;
+use std::time::Duration;
+
+use super::connection::Connection;
+use super::matching::{Match, Matching};
+use super::troubles::NO_TIME;
+use crate::capture::Timestamp;
+use crate::diagnosis::{Case, Evidence, Failure, Neighbours, Outcome, Sight, diagnose};
+use crate::incident::{Group, Incident, TimelineEntry, WireKind, WireTrouble};
+use crate::read::stories;
+use crate::timeline::{self, Line, fold};
+
+/// Lines of the connection's time line in an incident: of its beginning and of its end.
+const FIRST: usize = 4;
+const LAST: usize = 16;
+
+impl IncidentFinder<'_> {
+    /// The incident that a group is told as, and the connection that it is of.
+    pub(super) fn incident<'c>(
+        &self,
+        matching: &Matching<'c, '_>,
+        group: &Group,
+    ) -> (Incident, Option<&'c Connection>) {
+        let mut failure = group.failure();
+        failure.time = failure.time.filter(|time| *time != NO_TIME);
+        let is_in_time = self.span.is_none_or(|span| span.may_have(failure.time));
+        let found = if is_in_time { matching.find(&failure) } else { Match::None };
+        let connection = match found {
+            Match::One(connection) => Some(connection),
+            _ => None,
+        };
+        let (sight, neighbours) = match connection {
+            Some(connection) => {
+                complete(&mut failure, connection);
+                let since = self.trouble_of(connection).or(failure.time);
+                let sight = self.connections.sight(connection, self.tap);
+                (Sight::Seen(vec![sight]), self.connections.neighbours(connection, since))
+            }
+            None if is_in_time => (Sight::NotFound, Neighbours::default()),
+            None => (Sight::NotLooked, Neighbours::default()),
+        };
+        let case = Case { failure, sight, neighbours, facts: self.facts.clone() };
+        let mut diagnosis = diagnose(&case);
+        diagnosis.finding.evidence.extend(what_was_found(&found, is_in_time));
+        diagnosis.finding.evidence.extend(connection.and_then(|it| self.end_of(it)));
+        let story = connection.map_or_else(Vec::new, |connection| self.story(connection));
+        let mut incident = Incident::of(group, &case, &diagnosis, story);
+        // An answered ladder is one of before the trouble in which the file ends.
+        if incident.outcome == Outcome::Recovered
+            && connection.and_then(|it| self.trouble(it)).is_some()
+        {
+            incident.outcome = Outcome::Unknown;
+        }
+        (incident, connection)
+    }
+
+    fn trouble(&self, connection: &Connection) -> Option<&WireTrouble> {
+        let its =
+            self.troubles.iter().find(|(index, _)| self.connections.all[*index] == *connection);
+        its.map(|(_, trouble)| trouble)
+    }
+
+    /// When the trouble of a connection began.
+    fn trouble_of(&self, connection: &Connection) -> Option<Timestamp> {
+        let climb = self.connections.notes(connection.requests?)?.ladder()?;
+        climb.first_try
+    }
+
+    /// What came after the last try of a connection that gave up, or may have.
+    fn end_of(&self, connection: &Connection) -> Option<Evidence> {
+        let trouble = self.trouble(connection)?;
+        let last = trouble.time;
+        let what = match trouble.kind {
+            WireKind::GaveUp { .. } => "after the last try",
+            WireKind::NotReady { .. } => "after the last RNR NAK",
+            WireKind::Stalled { .. } | WireKind::FatalNak { .. } => return None,
+        };
+        let value = if let Some(closed) = self.connections.closed_after(connection, last) {
+            format!("the connection was ended (CM DREQ) {} later", words(closed.since(last)))
+        } else {
+            match self.span.map(|span| span.last.since(last)) {
+                None => "nothing".to_owned(),
+                Some(Duration::ZERO) => {
+                    "the capture ends: whether it went on is not known".to_owned()
+                }
+                Some(silence) => {
+                    format!("nothing for {}, to the end of the capture", words(silence))
+                }
+            }
+        };
+        Some(Evidence::new(what, value))
+    }
+
+    /// What happened to a connection, in short.
+    fn story(&self, connection: &Connection) -> Vec<TimelineEntry> {
+        let ends: Vec<_> = connection.ends().into_iter().flatten().collect();
+        let ways: Vec<_> = match connection.ends() {
+            [Some(requester), Some(responder)] => {
+                vec![(requester.ip, responder), (responder.ip, requester)]
+            }
+            [_, Some(responder)] => vec![(connection.requester, responder)],
+            [Some(requester), None] => vec![(connection.responder, requester)],
+            [None, None] => Vec::new(),
+        };
+        let entries = stories::timeline(self.connections.reading, &ways, &ends);
+        let mut time = None;
+        let lines = fold(&entries, FIRST, LAST);
+        let told = lines.into_iter().map(|line| {
+            let what = match line {
+                Line::Entry(entry) => {
+                    time = entry.t;
+                    format!("{} to QP {:#x}: {}", entry.src, entry.dst_qp, entry.what)
+                }
+                Line::Like { period: 1, entries } => format!("... {entries} more like this ..."),
+                Line::Like { period, entries } => {
+                    format!("... {entries} more like the last {period} ...")
+                }
+                Line::Omitted(entries) => format!("... {entries} entries left out ..."),
+            };
+            TimelineEntry { t: time, what }
+        });
+        told.collect()
+    }
+}
+
+fn words(duration: Duration) -> String {
+    timeline::duration(u64::try_from(duration.as_micros()).unwrap_or(u64::MAX))
+}
+
+/// What packets say of both ends, where error sources do not.
+fn complete(failure: &mut Failure, connection: &Connection) {
+    let is_swapped = failure.local_ip == Some(connection.responder)
+        || failure.local_qp.is_some()
+            && failure.local_qp == connection.responder_qp
+            && failure.local_ip != Some(connection.requester);
+    let [near, far] = if is_swapped {
+        [
+            (connection.responder, connection.responder_qp),
+            (connection.requester, connection.requester_qp),
+        ]
+    } else {
+        [
+            (connection.requester, connection.requester_qp),
+            (connection.responder, connection.responder_qp),
+        ]
+    };
+    (failure.local_ip, failure.peer_ip) = (Some(near.0), Some(far.0));
+    failure.local_qp = failure.local_qp.or(near.1);
+    failure.peer_qp = failure.peer_qp.or(far.1);
+}
+
+/// Why no packets are shown, where that needs words.
+fn what_was_found(found: &Match<'_>, is_in_time: bool) -> Option<Evidence> {
+    let why = match found {
+        Match::One(_) => return None,
+        Match::Several(count) => {
+            format!(
+                "{count} connections fit what is known of this one; a QP number would tell which"
+            )
+        }
+        Match::None if is_in_time => "none of this queue pair in the file".to_owned(),
+        Match::None => "not of the time of the file".to_owned(),
+    };
+    Some(Evidence::new("packets", why))
+}
