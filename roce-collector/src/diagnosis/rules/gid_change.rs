@@ -14,7 +14,9 @@ pub(super) fn judge(case: &Case) -> Opinion {
     ];
     let lost = sides.iter().find(|(_, _, facts)| facts.has_gid == Some(false));
     let renewed = sides.iter().find(|(_, _, facts)| facts.gid_changes.is_some_and(|n| n > 0));
-    if told.is_none() && lost.is_none() && renewed.is_none() {
+    // Tables change often on hosts with containers: of no concern to who still has his address.
+    let is_kept = sides.iter().all(|(_, _, facts)| facts.has_gid == Some(true));
+    if is_kept || told.is_none() && lost.is_none() && renewed.is_none() {
         let is_known = sides
             .iter()
             .all(|(_, _, facts)| facts.has_gid == Some(true) || facts.gid_changes == Some(0));
@@ -32,11 +34,13 @@ pub(super) fn judge(case: &Case) -> Opinion {
     if let Some(order) = told {
         evidence.push(Evidence::new("log: GID table change", order.text()));
     }
+    let did_answers_end = case.sight.answers().any(|answers| answers.last_seen.is_some());
     let end = lost.or(renewed).map_or(End::Requester, |(end, ..)| *end);
     Opinion::Fits(Finding {
         confidence: match told {
             _ if lost.is_some() => DIRECT,
-            Some(Order::Before(_)) => STRONG,
+            // An event with answers after it is unrelated, so they ended with this one.
+            Some(Order::Before(_)) if did_answers_end => STRONG,
             _ => LIKELY,
         },
         text: "The GID table of the port changed under the queue pair: packets with the old address are \
@@ -59,7 +63,10 @@ pub(super) fn judge(case: &Case) -> Opinion {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::diagnosis::testing::{at, cannot_tell, fits, is_sure, retries_exceeded};
+    use crate::diagnosis::testing::{
+        answered_before, asking, at, cannot_tell, fits, is_sure, retries_exceeded, tap,
+    };
+    use crate::diagnosis::{Place, Sight};
 
     #[test]
     fn a_gid_that_is_gone_is_it() {
@@ -76,9 +83,23 @@ mod tests {
     }
 
     #[test]
+    fn who_kept_his_address_is_not_concerned() {
+        let mut case = retries_exceeded();
+        case.failure.blamed.push((Cause::GidChange, Some(at(90))));
+        (case.facts.requester.has_gid, case.facts.responder.has_gid) = (Some(true), Some(true));
+        case.facts.requester.gid_changes = Some(7);
+        assert_eq!(judge(&case), Opinion::RuledOut);
+    }
+
+    #[test]
     fn an_event_shortly_before_is_it() {
         let mut case = retries_exceeded();
         case.failure.blamed.push((Cause::GidChange, Some(at(90))));
+        is_sure(&fits(judge(&case)), LIKELY);
+        let tap = tap(Place::AtRequester, asking(3), answered_before());
+        case.sight = Sight::Seen(vec![tap]);
+        assert!(matches!(judge(&case), Opinion::CannotTell(_)), "answers came 9 s later");
+        case.failure.blamed[0].1 = Some(at(99));
         is_sure(&fits(judge(&case)), STRONG);
         case.failure.blamed[0].1 = None;
         is_sure(&fits(judge(&case)), LIKELY);

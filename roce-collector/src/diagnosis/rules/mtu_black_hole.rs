@@ -1,8 +1,8 @@
 //! Large packets do not pass, small ones do.
 
 use super::commands::{self, End};
-use super::confidence::{DIRECT, LIKELY, STRONG};
-use super::{Case, Evidence, Finding, Opinion, evidence, missing, path, reading};
+use super::confidence::{CERTAIN, DIRECT, LIKELY, STRONG};
+use super::{Case, Evidence, Finding, Opinion, Verdict, evidence, missing, path, reading};
 use crate::diagnosis::Payload;
 
 /// Path MTUs of RDMA are powers of two, so what does not pass is at least twice as large as what does.
@@ -32,6 +32,7 @@ pub(super) fn judge(case: &Case) -> Opinion {
             return Opinion::RuledOut;
         }
         (Some(true), false) => DIRECT,
+        (Some(true), true) if does_not_arrive(case) => DIRECT,
         (Some(true), true) => STRONG,
         (_, false) => LIKELY,
         (Some(false), true) => return Opinion::CannotTell(missing::SIZES),
@@ -72,6 +73,14 @@ pub(super) fn judge(case: &Case) -> Opinion {
     })
 }
 
+/// Taps on both sides saw the large ones leave, and not arrive.
+fn does_not_arrive(case: &Case) -> bool {
+    let found = path::locate(case);
+    found.is_some_and(|found| {
+        found.place == Verdict::ForwardBlackHole && found.confidence >= CERTAIN
+    })
+}
+
 /// What passed at any tap, and what is repeated.
 fn sizes(case: &Case) -> Option<Payload> {
     let seen = case.sight.requests().filter_map(|requests| requests.payload);
@@ -88,7 +97,7 @@ mod tests {
     use crate::diagnosis::testing::{
         answered_before, asking, cannot_tell, fits, is_sure, retries_exceeded, seen, tap,
     };
-    use crate::diagnosis::{Place, Requests};
+    use crate::diagnosis::{Place, Requests, Sight};
 
     fn sizes(passed: u32, repeated: u32) -> Case {
         let payload = Some(Payload { passed, repeated });
@@ -107,6 +116,10 @@ mod tests {
             finding.next_steps
         );
         fits(judge(&sizes(512, 1024)));
+        let mut both = sizes(64, 1024);
+        let Sight::Seen(taps) = &mut both.sight else { unreachable!() };
+        taps.push(tap(Place::AtResponder, asking(0), answered_before()));
+        is_sure(&fits(judge(&both)), DIRECT);
     }
 
     #[test]
@@ -130,7 +143,7 @@ mod tests {
         is_sure(&fits(judge(&case)), DIRECT);
         case.sight = sizes(4096, 4096).sight;
         assert_eq!(judge(&case), Opinion::RuledOut);
-        case.sight = crate::diagnosis::Sight::NotLooked;
+        case.sight = Sight::NotLooked;
         (case.facts.responder.mtu, case.facts.responder.active_mtu) = (Some(9000), Some(4096));
         assert_eq!(judge(&case), Opinion::RuledOut);
     }

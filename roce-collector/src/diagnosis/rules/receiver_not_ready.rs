@@ -3,6 +3,7 @@
 use super::commands::{self, End};
 use super::confidence::{CERTAIN, DIRECT, STRONG};
 use super::{Case, Evidence, Finding, Opinion, evidence, missing, reading};
+use crate::diagnosis::TapSight;
 use crate::explain::WcStatus;
 
 /// Without a status, this many RNR NAKs in a row are a receiver that does not come round. One or two happen to
@@ -12,31 +13,25 @@ const MIN_IN_A_ROW: u64 = 3;
 pub(super) fn judge(case: &Case) -> Opinion {
     let status = reading::status(case);
     let has_status = status == Some(WcStatus::RNR_RETRY_EXC);
-    let answers = || case.sight.answers();
-    let in_a_row = answers().map(|answers| answers.rnr_in_a_row).max().unwrap_or(0);
-    // With another status, or when the requester tries on without any answer, what followed them decides.
-    let went_silent = reading::open_ladder(case).is_some_and(|ladder| {
-        let last = answers().filter_map(|answers| answers.last_seen).max();
-        let began_later = last.zip(ladder.first_try).is_some_and(|(last, began)| last < began);
-        began_later || u64::from(ladder.tries) >= in_a_row.saturating_add(reading::MIN_TRIES.into())
-    });
-    let is_seen = in_a_row >= MIN_IN_A_ROW && !went_silent;
+    let refusals = case.sight.taps().iter().map(refusals).max().unwrap_or(0);
+    // With another status what followed the refusals decides.
+    let is_seen = refusals >= MIN_IN_A_ROW;
     if !has_status && (status.is_some() || !is_seen) {
         let is_hidden = status.is_none() && reading::are_naks_cut(case);
         return if is_hidden { Opinion::CannotTell(missing::NAK_CODES) } else { Opinion::RuledOut };
     }
     let mut evidence = evidence::of_status(case);
-    if in_a_row > 0 {
-        let timer = answers().find_map(|answers| answers.rnr_timer_ms);
+    if refusals > 0 {
+        let timer = case.sight.answers().find_map(|answers| answers.rnr_timer_ms);
         let timer =
             timer.map_or_else(String::new, |timer| format!(", each asks to wait {timer} ms"));
-        evidence.push(Evidence::new("RNR NAKs without an ACK", format!("{in_a_row}{timer}")));
+        evidence.push(Evidence::new("RNR NAKs without an ACK", format!("{refusals}{timer}")));
     }
     let dropped = case.facts.responder.out_of_buffer.filter(|count| *count > 0);
     if let Some(count) = dropped {
         evidence.push(Evidence::new("out_of_buffer at the responder", format!("{count} packets")));
     }
-    let sources = [has_status, in_a_row > 0, dropped.is_some()];
+    let sources = [has_status, refusals > 0, dropped.is_some()];
     Opinion::Fits(Finding {
         confidence: match sources.into_iter().filter(|says| *says).count() {
             1 if has_status => DIRECT,
@@ -58,11 +53,29 @@ pub(super) fn judge(case: &Case) -> Opinion {
     })
 }
 
+/// RNR NAKs in a row at the end, as one tap saw it; 0 when the requester went on trying without any answer.
+fn refusals(tap: &TapSight) -> u64 {
+    let Some(answers) = &tap.answers else { return 0 };
+    let ladder = tap.requests.as_ref().and_then(|requests| requests.ladder);
+    let Some(ladder) = ladder.filter(|ladder| !ladder.was_answered) else {
+        return answers.rnr_in_a_row;
+    };
+    let asked = tap.requests.as_ref().and_then(|requests| requests.last_seen);
+    if answers.last_seen < asked {
+        let is_refused = u64::from(ladder.tries) <= answers.rnr_in_a_row;
+        return if is_refused { answers.rnr_in_a_row } else { 0 };
+    }
+    // The last word was an answer that did not end the tries: they were all refused, if there are as many RNR NAKs.
+    let tries = u64::from(ladder.tries);
+    let seen = answers.rnr_naks.filter(|count| *count >= tries).map_or(0, |_| tries);
+    answers.rnr_in_a_row.max(seen)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::diagnosis::testing::{
-        answered_before, asking, cannot_tell, fits, is_sure, retries_exceeded, seen, tap, told,
+        answered_before, asking, at, cannot_tell, fits, is_sure, retries_exceeded, seen, tap, told,
     };
     use crate::diagnosis::{Answers, Place};
     use crate::flow::NakReport;
@@ -108,12 +121,15 @@ mod tests {
         assert_eq!(judge(&case), Opinion::RuledOut);
     }
 
+    /// Live, RNR NAKs are counted, but their row is not always known.
     #[test]
     fn tries_that_were_refused_are_no_silence() {
-        let while_trying =
-            Answers { last_seen: Some(crate::diagnosis::testing::at(102)), ..refusing(4) };
-        let case = seen(vec![tap(Place::OnTheWay, asking(3), while_trying)]);
+        let refusing = Answers { last_seen: Some(at(102)), rnr_in_a_row: 0, ..refusing(40) };
+        let case = seen(vec![tap(Place::OnTheWay, asking(39), refusing.clone())]);
         fits(judge(&case));
+        let fewer = Answers { rnr_naks: Some(38), ..refusing };
+        let case = seen(vec![tap(Place::OnTheWay, asking(39), fewer)]);
+        assert_eq!(judge(&case), Opinion::RuledOut, "something else was answered");
     }
 
     #[test]

@@ -23,9 +23,12 @@ fn text(case: &Case) -> String {
             "Packets of this host cannot be seen here ({why}), and no error source says more: a broken \
              path cannot be told from a silent peer."
         ),
-        Sight::NotLooked => {
+        Sight::NotLooked if reading::is_silent(case) => {
             "Only a log is known. It does not tell a broken path from a silent peer: packets do."
                 .to_owned()
+        }
+        Sight::NotLooked => {
+            "No error source says why, and nobody looked at the packets.".to_owned()
         }
         Sight::NotFound => {
             "Packets were seen, but none of this queue pair: the tap is not on its path, or it sent none."

@@ -216,6 +216,22 @@ fn a_blind_tap_is_named() {
     assert_eq!(packets.unwrap().value, "not seen: mlx5 offloads RoCE");
 }
 
+/// `roce-trace explain` and an incident name the same cause, where a status alone tells it.
+#[test]
+fn a_status_means_what_explain_says() {
+    for status in (1..22).filter_map(WcStatus::new) {
+        let verdict = diagnose(&told(status)).verdict;
+        if let Some(cause) = status.cause() {
+            assert_eq!(verdict.id(), cause.id(), "{status}");
+        } else {
+            let is_refused = [WcStatus::REM_INV_REQ, WcStatus::REM_ABORT].contains(&status);
+            let expected =
+                if is_refused { Verdict::RemoteOperationError } else { Verdict::Unknown };
+            assert_eq!(verdict, expected, "{status}");
+        }
+    }
+}
+
 /// What a protection error rules out, in words of a verdict.
 #[test]
 fn the_network_is_acquitted_by_name() {
