@@ -1,6 +1,7 @@
 //! The daemon: what is started in which order, and how it ends.
 
 mod host_loop;
+mod incidents;
 mod inventory_loop;
 mod links;
 mod log;
@@ -28,6 +29,7 @@ use crate::cli::collector::Collector;
 use crate::http::{ServerState, Status, serve};
 use crate::logs::{LogLimits, LogSources};
 use host_loop::HostLoop;
+use incidents::{IncidentSettings, Incidents, SignalSources};
 use inventory_loop::InventoryLoop;
 use links::Latest;
 use qp_watch_loop::QpWatchLoop;
@@ -67,6 +69,10 @@ fn attach_request(collector: &Collector) -> AttachRequest {
     }
 }
 
+fn incident_settings(collector: &Collector) -> IncidentSettings {
+    IncidentSettings { facts: collector.facts.clone(), log_format: collector.running.log_format }
+}
+
 async fn check(collector: &Collector) -> Result<ExitCode> {
     let options = datapath_options(collector);
     let request = attach_request(collector);
@@ -99,11 +105,14 @@ async fn collect(collector: &Collector) -> Result<ExitCode> {
     let (flows, questions) = sync_channel(QUESTIONS);
     let latest_links = Latest::default();
     let host = HostLoop::start(collector, status.clone(), Arc::clone(&is_stopping))?;
-    // Nobody wants the events yet: the loop logs failures by itself.
-    let (inventory, _) = InventoryLoop::start(collector, Arc::clone(&is_stopping))?;
+    let (inventory, changes) = InventoryLoop::start(collector, Arc::clone(&is_stopping))?;
     let queue_pairs = inventory.snapshot();
-    // As above.
+    // The incidents do not take them yet: the loop logs errors by itself.
     let (qp_watch, _) = QpWatchLoop::start(probes, Arc::clone(&is_stopping))?;
+    let (records, log_records) = mpsc::channel(log_loop::MAX_RECORDS);
+    let (incident_publisher, incidents) = watch::channel(Arc::default());
+    let signals =
+        SignalSources { logs: log_records, queue_pairs: changes, inventory: queue_pairs.clone() };
     let sweeper = SweepLoop {
         datapath,
         attachments,
@@ -112,6 +121,7 @@ async fn collect(collector: &Collector) -> Result<ExitCode> {
         host: host.report(),
         inventory: queue_pairs.clone(),
         qp_watch: qp_watch.figures(),
+        incidents: Incidents::new(signals, incident_settings(collector), incident_publisher),
         logs: (!collector.log_sources.is_empty()).then(|| Arc::clone(&logs.counters)),
         questions,
         publisher,
@@ -119,11 +129,9 @@ async fn collect(collector: &Collector) -> Result<ExitCode> {
     let sweeper = sweeper.start(collector, Arc::clone(&is_stopping))?;
     let watcher = tokio::spawn(links::watch(source, collector.interfaces.clone(), latest_links));
     let (stop_decoder, stopped) = oneshot::channel();
-    let (records, _) = mpsc::channel(log_loop::MAX_RECORDS);
     let decoder = tokio::spawn(log_loop::decode(logs, records, stopped));
     tracing::info!("listening on http://{}", collector.listen);
 
-    let (_, incidents) = watch::channel(Arc::default());
     let answers = ServerState { status, flows, inventory: queue_pairs, incidents };
     let served = serve(listener, answers, stop).await;
     watcher.abort();

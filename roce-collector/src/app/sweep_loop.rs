@@ -11,6 +11,7 @@ use roce_common::marking::MarkingPolicy;
 use tokio::sync::watch;
 
 use super::host_loop::SharedReport;
+use super::incidents::{self, Incidents};
 use super::links::Latest;
 use super::qp_watch_loop::SharedFigures;
 use crate::attach::{AttachTable, AttachedHook, Direction, Event};
@@ -41,6 +42,7 @@ pub(super) struct SweepLoop {
     pub(super) inventory: watch::Receiver<Arc<QpSnapshot>>,
     pub(super) qp_watch: SharedFigures,
     pub(super) logs: Option<Arc<LogCounters>>,
+    pub(super) incidents: Incidents,
     pub(super) questions: Receiver<FlowsQuestion>,
     pub(super) publisher: watch::Sender<Arc<Status>>,
 }
@@ -105,12 +107,26 @@ impl Running {
                 self.sweep();
             }
             self.take_events();
+            self.look_into_failures(Incidents::step);
             match self.parts.questions.recv_timeout(TICK.min(due - now.min(due))) {
                 Ok(question) => self.answer(question),
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => thread::sleep(TICK),
             }
         }
+        self.look_into_failures(Incidents::finish);
+    }
+
+    fn look_into_failures(
+        &mut self,
+        look: impl FnOnce(&mut Incidents, &mut Sweeper, &incidents::View<'_>),
+    ) {
+        let now = moment(self.started);
+        let blind = &self.parts.publisher.borrow().blind.clone();
+        let is_any_attached = self.parts.attachments.table().attached().next().is_some();
+        let interfaces = &self.interfaces;
+        let view = incidents::View { interfaces, blind, is_any_attached, now };
+        look(&mut self.parts.incidents, &mut self.sweeper, &view);
     }
 
     fn take_events(&mut self) {
@@ -173,7 +189,7 @@ impl Running {
             inventory: self.parts.inventory.borrow().figures.clone(),
             qp_watch: self.parts.qp_watch.borrow().clone(),
             logs: self.parts.logs.clone(),
-            incidents: None,
+            incidents: Some(Arc::new(self.parts.incidents.figures())),
         };
         self.parts.publisher.send_replace(Arc::new(Status {
             snapshot: Arc::new(snapshot),

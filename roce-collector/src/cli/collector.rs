@@ -86,6 +86,10 @@ pub struct Collector {
     )]
     pub log_sources: Vec<LogSource>,
 
+    /// JSON file with what both hosts of a failure count, read anew for each incident
+    #[arg(long, value_name = "FILE", env = "ROCE_FACTS")]
+    pub facts: Option<PathBuf>,
+
     #[expect(missing_docs, reason = "clap would show them in the place of the program's own")]
     #[command(flatten)]
     pub marking: MarkingArgs,

@@ -218,11 +218,7 @@ impl Picture<'_> {
             last_seen: records.iter().map(|record| record.last_seen).max(),
             naks: Some(NakReport::of_counters(&naks)),
             rnr_naks: Some(naks[usize::from(roce_common::tap::NAK_RNR)]),
-            rnr_in_a_row: records
-                .iter()
-                .map(|record| self.refusals_in_a_row(record))
-                .max()
-                .unwrap_or(0),
+            rnr_in_a_row: asked.map_or(0, |record| self.refusals_in_a_row(record)),
             rnr_timer_ms: records.iter().find_map(|record| record.totals.rnr_timer_ms()),
             // The engine forgets the ladder with the first answer that covers its PSN.
             since_ladder: asked.is_some_and(is_unanswered).then_some(0),
@@ -282,13 +278,25 @@ impl Picture<'_> {
 
     fn rewinds_after_ack(&self, record: &SeenRecord<'_>) -> u32 {
         let is_such = |event: &Event| {
-            matches!(event, Event::Rewind { cause: RewindCause::Timeout { .. }, .. })
+            matches!(
+                event,
+                Event::Rewind { cause: RewindCause::Timeout { .. }, was_acknowledged: true, .. }
+            )
         };
         self.trailing(record, is_such)
     }
 
+    /// RNR NAKs in a row, with nothing but the retries that they ask for in between.
     fn refusals_in_a_row(&self, record: &SeenRecord<'_>) -> u64 {
-        self.trailing(record, |event| matches!(event, Event::RnrNak { .. })).into()
+        let story = self.sweeper.stories.of_record(&record.id, record.tag.space());
+        let refusals = story.rev().map_while(|event| match event {
+            Event::RnrNak { .. } => Some(1),
+            // Some responders refuse the rest of the same message once more.
+            Event::Rewind { cause: RewindCause::Rnr { .. }, .. }
+            | Event::Nak { code: "psn_sequence_error", .. } => Some(0),
+            _ => None,
+        });
+        refusals.sum()
     }
 
     /// The latest events of a record that are all of this kind.
@@ -350,10 +358,14 @@ impl Picture<'_> {
         let back = self
             .between(responder, requester)
             .filter(|record| Some(record.id.dst_qp) == requester_qp);
-        let ids: HashSet<_> = forward.chain(back).map(|record| record.id).collect();
+        let mut flows: HashMap<_, Option<u32>> = HashMap::new();
+        for record in forward.chain(back) {
+            let source_qp = flows.entry(record.id).or_default();
+            *source_qp = source_qp.or(record.totals.peer_qp);
+        }
         let mut entries: Vec<(u8, Entry)> = Vec::new();
-        for id in ids {
-            let story = self.sweeper.stories.of_flow(&id);
+        for (id, source_qp) in flows {
+            let story = self.sweeper.stories.of_flow(&id, source_qp);
             entries.extend(story.into_iter().map(|entry| (id.tap, entry)));
         }
         entries.sort_by_key(|(_, entry)| entry.frame);

@@ -119,6 +119,7 @@ pub(super) struct Sweep<'a> {
     pub(super) marking: &'a MarkingPolicy,
     pub(super) ledger: &'a mut Ledger,
     pub(super) histories: &'a mut Histories,
+    pub(super) troubles: &'a mut Troubles,
 }
 
 impl<K: FlowKey + Into<WideKey>> Records<K> {
@@ -260,7 +261,7 @@ impl<K: FlowKey + Into<WideKey>> Records<K> {
         (tracked.has_peer, tracked.has_responses) = (cold.peer != 0, cold.responses != 0);
         tracked.word = slot.sequence_word();
         let mark = Mark::of(&tracked.totals);
-        let payload_bytes = tracked.totals.payload_bytes;
+        let (payload_bytes, naks) = (tracked.totals.payload_bytes, tracked.totals.naks);
         tracked.totals.advance(&tracked.before, &snapshot);
         if is_untracked {
             // Up to now nothing was missing; from now on nobody knows.
@@ -285,6 +286,13 @@ impl<K: FlowKey + Into<WideKey>> Records<K> {
         tracked.before = snapshot;
         if has_packets {
             tracked.last_seen = sweep.now.wall;
+        }
+        if tag.space() == PsnSpace::Acknowledge
+            && !tracked.has_peer
+            && let Some(id) = FlowId::of(&slot.key.into())
+        {
+            let (psn, now) = (slot.highest_psn(), &tracked.totals.naks);
+            sweep.troubles.note_naks(&id, psn, [&naks, now], sweep.now.wall);
         }
         let counts = mark.counts_until(&tracked.totals, tag);
         let payload_bytes = tracked.totals.payload_bytes - payload_bytes;
@@ -330,7 +338,7 @@ impl<K: FlowKey + Into<WideKey>> Records<K> {
             let Some(id) = FlowId::of(&tracked.key.into()) else { continue };
             let look = (tracked.tries() != 0).then(|| tracked.ladder_look(now)).flatten();
             if let Some(kind) = tracked.watch.look(look) {
-                troubles.note_ladder(&id, tracked.totals.peer_qp, kind, now);
+                troubles.note_requests(&id, tracked.totals.peer_qp, kind, now.wall);
             }
         }
     }

@@ -93,7 +93,7 @@ impl Sweeper {
         let mut report = FlowReport::of(flow);
         report.set_spread(&flow.spread());
         report.retries = flow.retries();
-        let timeline = self.stories.of_flow(&flow.id);
+        let timeline = self.stories.of_flow(&flow.id, flow.src_qp());
         report.timeline = (!timeline.is_empty()).then_some(timeline);
         report
     }

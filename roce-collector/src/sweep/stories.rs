@@ -103,15 +103,20 @@ impl Stories {
         story.into_iter().flat_map(|story| &story.told).map(|told| &told.event)
     }
 
-    /// The events of a flow's records, in order.
-    pub(super) fn of_flow(&self, id: &FlowId) -> Vec<Entry> {
+    /// The events of a flow's records, in order; `source_qp` is the QP that sends it, where known. What refuses
+    /// its requests is told of them and came from the other side.
+    pub(super) fn of_flow(&self, id: &FlowId, source_qp: Option<u32>) -> Vec<Entry> {
+        let sender = |event: &Event| match (event, source_qp) {
+            (Event::Nak { .. } | Event::RnrNak { .. }, Some(source_qp)) => (id.dst, source_qp),
+            _ => (id.src, id.dst_qp),
+        };
         let is_its = |key: &WideKey| FlowId::of(key).is_some_and(|other| other == *id);
         let stories = self.records.iter().filter(|(key, _)| is_its(key));
         let entries = stories.flat_map(|(_, story)| &story.told).map(|told| Entry {
             t: Some(told.time),
             frame: told.number,
-            src: id.src,
-            dst_qp: id.dst_qp,
+            src: sender(&told.event).0,
+            dst_qp: sender(&told.event).1,
             what: told.event.to_string(),
             event: told.event,
         });

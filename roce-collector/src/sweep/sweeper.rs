@@ -133,6 +133,7 @@ impl Sweeper {
             marking: &self.options.marking,
             ledger: &mut self.ledger,
             histories: &mut self.histories,
+            troubles: &mut self.troubles,
         };
         self.narrow.sweep(tables.narrow(), &mut sweep);
         self.wide.sweep(tables.wide(), &mut sweep);

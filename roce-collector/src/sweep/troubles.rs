@@ -4,10 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use roce_common::event::{EventKind, FlowEvent};
+use roce_common::psn::Psn;
 use roce_common::sequence::{RetryLadder, RewindCause};
+use roce_common::tap::{NAK_COUNTERS, NAK_UNKNOWN};
 use roce_common::wire::{Nak, Syndrome};
 
-use super::Moment;
 use crate::capture::Timestamp;
 use crate::diagnosis::MOST_RETRIES;
 use crate::flow::FlowId;
@@ -92,40 +93,57 @@ impl LadderWatch {
 }
 
 impl Troubles {
-    /// A NAK after which the queue pair is in error is trouble at once.
+    /// A NAK after which the queue pair is in error is trouble at once. Its event is one of the requests that
+    /// it refuses.
     pub(super) fn note_event(&mut self, event: &FlowEvent, time: Timestamp) {
         if EventKind::of_code(event.kind) != Some(EventKind::Nak) {
             return;
         }
-        let Some(FlowId { tap, src, dst, dst_qp, .. }) = FlowId::of(&event.key) else { return };
+        let Some(id) = FlowId::of(&event.key) else { return };
         let code = match Syndrome::from_byte(event.detail as u8) {
             Syndrome::Nak(code) if code != Nak::PsnSequenceError => code.name(),
             _ => return,
         };
-        self.push(
-            tap,
-            WireTrouble {
-                time,
-                device: None,
-                requester: dst,
-                requester_qp: Some(dst_qp),
-                responder: src,
-                responder_qp: None,
-                kind: WireKind::FatalNak { code, psn: event.psn },
-            },
-        );
+        self.note_requests(&id, None, WireKind::FatalNak { code, psn: event.psn }, time);
     }
 
-    /// Requests whose sender is on a ladder that is worth telling of.
-    pub(super) fn note_ladder(
+    /// NAKs without an event, because the requests are not seen; `before` and `now` are counters by
+    /// [`roce_common::tap::nak_index`].
+    pub(super) fn note_naks(
+        &mut self,
+        answers: &FlowId,
+        psn: Option<Psn>,
+        [before, now]: [&[u64; NAK_COUNTERS]; 2],
+        time: Timestamp,
+    ) {
+        let grown = (1..=NAK_UNKNOWN).find(|index| {
+            let index = usize::from(*index);
+            now[index] > before[index]
+        });
+        let Some(code) = grown.map(|index| Nak::from_code(index).name()) else { return };
+        let FlowId { tap, src, dst, dst_qp, .. } = *answers;
+        let trouble = WireTrouble {
+            time,
+            device: None,
+            requester: dst,
+            requester_qp: Some(dst_qp),
+            responder: src,
+            responder_qp: None,
+            kind: WireKind::FatalNak { code, psn: psn.map_or(0, Psn::get) },
+        };
+        self.push(tap, trouble);
+    }
+
+    /// Requests that are in trouble.
+    pub(super) fn note_requests(
         &mut self,
         id: &FlowId,
         source_qp: Option<u32>,
         kind: WireKind,
-        now: Moment,
+        time: Timestamp,
     ) {
         let trouble = WireTrouble {
-            time: now.wall,
+            time,
             device: None,
             requester: id.src,
             requester_qp: source_qp,
@@ -157,7 +175,6 @@ impl Troubles {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use roce_common::psn::Psn;
 
     fn look(tries: u32, silence_ms: u64, cause: RewindCause) -> LadderLook {
         let ladder = RetryLadder {

@@ -115,7 +115,7 @@ fn an_answer_for_an_earlier_packet_does_not_count_as_one_for_this() {
     tables.events.extend([earlier(1), later, FlowEvent { psn: PSN + 1, ..later }]);
     sweeper.take_events(&mut tables, after(1));
     let id = crate::flow::FlowId::of(&key(7)).expect("a key");
-    let told = sweeper.stories.of_flow(&id).into_iter().map(|entry| match entry.event {
+    let told = sweeper.stories.of_flow(&id, None).into_iter().map(|entry| match entry.event {
         Event::Rewind { was_acknowledged, .. } => was_acknowledged,
         other => panic!("{other:?}"),
     });
