@@ -17,11 +17,16 @@ pub(super) fn unit(repository: &Repository) -> Result<Tally> {
     run(repository, &[])
 }
 
-/// The property tests of the PSN engine over a million traces.
+/// The property tests of the PSN engine over a million traces, and a log of 2 GiB.
 pub(super) fn nightly(repository: &Repository) -> Result<Tally> {
     const TRACES: (&str, &str) = ("ROCE_TRACES", "1000000");
-    let arguments = ["--release", "--package", "roce-common", "--test", "sequence"];
-    run_with(repository, &arguments, Some(TRACES))
+    const LOG: (&str, &str) = ("ROCE_LOG_BYTES", "2147483648");
+    let traces = ["--release", "--package", "roce-common", "--test", "sequence"];
+    let log = ["--release", "--package", "roce-collector", "--test", "incident_volume"];
+    let log = [&log[..], &["--", "--nocapture"]].concat();
+    let mut tally = run_with(repository, &traces, Some(TRACES))?;
+    tally += run_with(repository, &log, Some(LOG))?;
+    Ok(tally)
 }
 
 /// The test programs `targets`, one after the other and each with one thread: they share the

@@ -40,7 +40,7 @@ enum Tier {
     Peers,
     /// The demo, with every figure compared with what was sent (root)
     Demo,
-    /// A million random traces through the PSN engine; minutes, and not among the default tiers
+    /// A million random traces through the PSN engine, a log of 2 GiB; minutes, and not among the default tiers
     Nightly,
 }
 
