@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::end::{End, Process};
 use super::{Signal, WireKind, WireTrouble};
+use crate::bpf::{QpFailure, QpFailureKind};
 use crate::capture::Timestamp;
 use crate::explain::{ErrorRecord, Producer, WcStatus};
 use crate::inventory::QpEvent;
@@ -36,10 +37,12 @@ pub(super) struct Place {
 pub(super) enum Rank {
     /// Work that was flushed: a consequence.
     Flush,
-    /// The kernel lists it in ERR.
+    /// The kernel lists it in ERR, or was asked to set it to ERR.
     Failed,
     /// It retries for ever.
     Stalled,
+    /// Its driver found an error.
+    Driver,
     /// A log says that something failed, but not with which status.
     Event,
     /// Packets show that it gave up.
@@ -69,6 +72,7 @@ impl Claim {
         match signal {
             Signal::Log { source, record } => Self::of_record(source, record, taken),
             Signal::Netlink(event) => Self::of_event(event, taken),
+            Signal::Bpf(failure) => Self::of_failure(failure, taken),
             Signal::Wire(trouble) => Self::of_trouble(trouble, taken),
         }
     }
@@ -123,6 +127,20 @@ impl Claim {
         let far = End { qp: event.qp.rqpn, ..End::default() };
         let place = Place { time: Some(event.time), taken, line: None };
         Self { near, far, place, rank: Rank::Failed }
+    }
+
+    fn of_failure(failure: &QpFailure, taken: Timestamp) -> Self {
+        let near = End {
+            qp: Some(failure.lqpn),
+            task: failure.pid,
+            device: Some(Arc::clone(&failure.device)),
+            ..End::default()
+        };
+        let far = End { qp: failure.settings.rqpn, ..End::default() };
+        let place = Place { time: Some(failure.time), taken, line: None };
+        let is_request = failure.what == QpFailureKind::ModifiedToErr;
+        let rank = if is_request { Rank::Failed } else { Rank::Driver };
+        Self { near, far, place, rank }
     }
 
     fn of_trouble(trouble: &WireTrouble, taken: Timestamp) -> Self {

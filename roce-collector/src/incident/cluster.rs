@@ -5,7 +5,7 @@
 //! pairs together: it goes to the one that it fits best.
 
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::CorrelatorLimits;
 use super::claim::Claim;
@@ -43,7 +43,15 @@ pub(super) fn cluster(
             links.extend(link(one, other, births, limits).map(|link| (link, at, with)));
         }
     }
-    leave_out_ambiguous(&mut links, failed);
+    // Netlink and probes may both tell of one.
+    let mut listed = BTreeMap::new();
+    for (with, claim) in claims.iter().enumerate().skip(failed) {
+        let at = *listed.entry((&claim.near.device, claim.near.qp)).or_insert(with);
+        if at < with {
+            links.extend(link(claims[at], claim, births, limits).map(|link| (link, at, with)));
+        }
+    }
+    leave_out_ambiguous(claims, &mut links, failed);
     links.sort_by_key(|(link, at, with)| {
         (Reverse(link.weight), link.is_crossed, link.distance, *at, *with)
     });
@@ -56,14 +64,15 @@ pub(super) fn cluster(
 }
 
 /// A process that has several queue pairs in ERR does not say of which one its line is.
-fn leave_out_ambiguous(links: &mut Vec<(Link, usize, usize)>, failed: usize) {
+fn leave_out_ambiguous(claims: &[&Claim], links: &mut Vec<(Link, usize, usize)>, failed: usize) {
     let is_by_process =
         |(link, _, with): &(Link, usize, usize)| link.is_by_process && *with >= failed;
-    let mut candidates = BTreeMap::<usize, usize>::new();
-    for (_, at, _) in links.iter().filter(|it| is_by_process(it)) {
-        *candidates.entry(*at).or_default() += 1;
+    let mut candidates = BTreeMap::<usize, BTreeSet<_>>::new();
+    for (_, at, with) in links.iter().filter(|it| is_by_process(it)) {
+        let End { device, qp, .. } = &claims[*with].near;
+        candidates.entry(*at).or_default().insert((device, qp));
     }
-    links.retain(|it| !is_by_process(it) || candidates.get(&it.1) == Some(&1));
+    links.retain(|it| !is_by_process(it) || candidates[&it.1].len() == 1);
 }
 
 #[derive(Debug)]

@@ -33,7 +33,8 @@
 //! Events of severity info are context: those of the ten minutes before, of the same host and port, stand in
 //! the time line. A queue pair that netlink lists in ERR, and of which nothing else is said, is a failure only
 //! if it stays listed for five seconds: processes that end move their queue pairs to ERR and destroy them.
-//! One that was in ERR as the collector started never is one by itself.
+//! One that was in ERR as the collector started never is one by itself, nor is one that a program set to ERR.
+//! What its driver found, as probes in the kernel tell it, is a failure.
 
 use std::collections::{HashSet, VecDeque};
 use std::mem;
@@ -46,7 +47,9 @@ use super::context::Events;
 use super::end::agree;
 use super::group::Group;
 use super::link::Birth;
+use super::words::words;
 use super::{CorrelatorCounts, CorrelatorLimits, Signal};
+use crate::bpf::QpFailureKind;
 use crate::capture::Timestamp;
 use crate::explain::Severity;
 use crate::inventory::{Change, QpEvent};
@@ -123,6 +126,20 @@ impl Correlator {
         self.counts.signals += 1;
         match signal {
             Signal::Netlink(event) => self.take_event(event, now),
+            Signal::Bpf(failure) if failure.what == QpFailureKind::Destroyed => {
+                let qp = (Arc::clone(&failure.device), failure.lqpn);
+                self.note(&qp, failure.settings.rqpn, &Signal::Bpf(failure));
+                self.let_go(&qp);
+            }
+            Signal::Bpf(failure) if failure.what == QpFailureKind::ModifiedToErr => {
+                // Netlink lists it in ERR if it stays: this alone is how connections end in good order.
+                let qp = (Arc::clone(&failure.device), failure.lqpn);
+                self.take_failed(Signal::Bpf(failure), qp, false, now);
+            }
+            Signal::Bpf(failure) if !is_fatal(failure.what) => {
+                let qp = (Arc::clone(&failure.device), failure.lqpn);
+                self.note(&qp, failure.settings.rqpn, &Signal::Bpf(failure));
+            }
             Signal::Log { ref record, .. } if record.severity() == Severity::Info => {
                 self.counts.context += 1;
                 let Waiting { signal, claim, .. } = Waiting::new(signal, now);
@@ -167,27 +184,32 @@ impl Correlator {
                 self.newborn = Some((qp, event.time));
             }
             Change::Vanished | Change::OutOfSight => {
-                self.note(&event);
+                self.note(&qp, event.qp.rqpn, &Signal::Netlink(event));
                 self.let_go(&qp);
             }
             Change::State { .. } => {
-                self.note(&event);
+                self.note(&qp, event.qp.rqpn, &Signal::Netlink(event));
                 // It is in use again.
                 self.failed.retain(|failed| !failed.is_of(&qp));
             }
             Change::Failed { from } => {
-                self.failed.retain(|failed| !failed.is_of(&qp));
-                if self.failed.len() >= self.limits.max_failed {
-                    self.failed.pop_front();
-                    self.counts.failed_left_out += 1;
-                }
                 let born = self.newborn.as_ref();
                 let is_new = born.is_some_and(|(born, time)| *born == qp && *time == event.time);
-                let failed = Failed { qp, stands_alone: from.is_some() || is_new };
-                let waiting = Waiting::new(Signal::Netlink(event), now);
-                self.failed.push_back(Waiting { failed: Some(failed), ..waiting });
+                let stands_alone = from.is_some() || is_new;
+                self.take_failed(Signal::Netlink(event), qp, stands_alone, now);
             }
         }
+    }
+
+    fn take_failed(&mut self, signal: Signal, qp: ListedQp, stands_alone: bool, now: Timestamp) {
+        let source = signal.source_name();
+        self.failed.retain(|it| !it.is_of(&qp) || it.signal.source_name() != source);
+        if self.failed.len() >= self.limits.max_failed {
+            self.failed.pop_front();
+            self.counts.failed_left_out += 1;
+        }
+        let waiting = Waiting::new(signal, now);
+        self.failed.push_back(Waiting { failed: Some(Failed { qp, stands_alone }), ..waiting });
     }
 
     /// A queue pair in ERR that is gone was no failure by itself. It may still tell whose a line is.
@@ -211,14 +233,15 @@ impl Correlator {
     }
 
     /// Notes what becomes of a queue pair whose failure was told.
-    fn note(&mut self, event: &QpEvent) {
+    fn note(&mut self, (device, lqpn): &ListedQp, rqpn: Option<u32>, signal: &Signal) {
         let is_of = |group: &&mut Group| {
-            let device = group.near().device.as_deref();
-            group.near().qp == Some(event.qp.lqpn)
-                && device.is_none_or(|device| *device == *event.qp.device)
-                && agree(group.far().qp, event.qp.rqpn).is_some()
+            let known = group.near().device.as_ref();
+            group.near().qp == Some(*lqpn)
+                && known.is_none_or(|known| known == device)
+                && agree(group.far().qp, rqpn).is_some()
         };
-        self.groups.iter_mut().filter(is_of).for_each(|group| group.note(event));
+        let told = self.groups.iter_mut().filter(is_of);
+        told.for_each(|group| group.note(signal.time(), words(signal)));
     }
 
     /// Finds out which signals are of one failure, and tells those that are due.
@@ -228,7 +251,8 @@ impl Correlator {
         }
         let mut waiting = mem::take(&mut self.waiting);
         waiting.sort_by_cached_key(|waiting| waiting.claim.key());
-        let (related, alone) = self.split_failed(&waiting);
+        let (mut related, alone) = self.split_failed(&waiting);
+        related.sort_by_cached_key(|waiting| waiting.claim.key());
         let told: Vec<_> = self.groups.iter().map(Group::claim).collect();
         let failed_from = told.len() + waiting.len();
         waiting.extend(related);
@@ -270,10 +294,20 @@ impl Correlator {
             tasks.extend(end.process.as_ref().and_then(|process| process.pid));
         }
         let has_nameless = waiting.iter().any(|waiting| waiting.claim.is_nameless());
+        let (mut listed, mut twice) = (HashSet::new(), HashSet::new());
+        for qp in self.failed.iter().filter_map(|it| it.failed.as_ref()).map(|it| &it.qp) {
+            if !listed.insert(qp) {
+                twice.insert(qp.clone());
+            }
+        }
         let is_related = |waiting: &Waiting| {
             let Claim { near, far, .. } = &waiting.claim;
+            let is_twice = waiting.failed.as_ref().is_some_and(|it| twice.contains(&it.qp));
             let is_named = [near.qp, far.qp].into_iter().flatten().any(|qp| qps.contains(&qp));
-            has_nameless || is_named || near.task.is_some_and(|task| tasks.contains(&task))
+            has_nameless
+                || is_twice
+                || is_named
+                || near.task.is_some_and(|task| tasks.contains(&task))
         };
         mem::take(&mut self.failed).into_iter().partition(is_related)
     }
@@ -363,7 +397,7 @@ impl Correlator {
                 .filter(|failed| is_listed_alone && failed.stands_alone)
                 .map(|_| self.limits.stays_failed),
             Rank::Flush => Some(self.limits.gather_flush),
-            Rank::Stalled | Rank::GaveUp | Rank::Refused if !is_confirmed() => {
+            Rank::Stalled | Rank::Driver | Rank::GaveUp | Rank::Refused if !is_confirmed() => {
                 Some(self.limits.gather_wire)
             }
             _ => Some(self.limits.gather),
@@ -379,6 +413,12 @@ impl Correlator {
         self.failed.retain(|failed| now.since(failed.claim.place.taken) <= limits.join);
         self.counts.teardowns += (before - self.failed.len()) as u64;
     }
+}
+
+/// Whether a queue pair is in error after it; some asynchronous events are part of normal work.
+const fn is_fatal(what: QpFailureKind) -> bool {
+    // IB_EVENT_QP_FATAL, IB_EVENT_QP_REQ_ERR, IB_EVENT_QP_ACCESS_ERR.
+    matches!(what, QpFailureKind::DriverError | QpFailureKind::AsyncEvent(1..=3))
 }
 
 impl Waiting {

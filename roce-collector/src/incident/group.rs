@@ -7,11 +7,14 @@ use super::claim::{Claim, Place, Rank};
 use super::end::End;
 use super::words::words;
 use super::{LocalReport, PeerReport, Signal, TimelineEntry, WireKind};
+use crate::bpf::QpFailureKind;
 use crate::capture::Timestamp;
 use crate::diagnosis::{Failure, Outcome};
 use crate::explain::{Cause, ErrorRecord, Event, WcStatus};
 use crate::inventory::QpEvent;
 
+/// `IB_EVENT_QP_ACCESS_ERR` of `enum ib_event_type`.
+const ACCESS_ERROR: u32 = 3;
 /// Notes of what became of the queue pair afterwards.
 const MAX_NOTES: usize = 16;
 
@@ -108,10 +111,9 @@ impl Group {
     }
 
     /// Notes what became of the queue pair.
-    pub(super) fn note(&mut self, event: &QpEvent) {
+    pub(super) fn note(&mut self, t: Option<Timestamp>, what: String) {
         if self.notes.len() < MAX_NOTES {
-            let entry = TimelineEntry { t: Some(event.time), what: event.to_string() };
-            self.notes.push(entry);
+            self.notes.push(TimelineEntry { t, what });
         }
     }
 
@@ -136,7 +138,7 @@ impl Group {
     /// What makes it worth telling again when it changes.
     pub(super) fn essence(&self) -> impl PartialEq + use<> {
         let ends = [&self.near, &self.far].map(|end| (end.ip, end.qp, end.task));
-        (self.signals[0].rank, self.outcome(), ends, self.sources().len())
+        (self.signals[0].rank, self.outcome(), ends, self.sources().len(), self.blamed().len())
     }
 
     pub(super) fn last(&self) -> &Place {
@@ -235,7 +237,7 @@ impl Group {
             ip: self.near.ip,
             qp: self.near.qp,
             pid: self.near.task.or(printed),
-            comm: qp.and_then(|qp| qp.comm()).map(str::to_owned),
+            comm: qp.and_then(|qp| qp.comm()).or_else(|| self.caller()).map(str::to_owned),
             pod: qp.and_then(|qp| qp.pod_uid()).map(str::to_owned),
         }
     }
@@ -302,11 +304,14 @@ impl Group {
     fn blamed(&self) -> Vec<(Cause, Option<Timestamp>)> {
         let mut blamed = self.context.blamed.clone();
         for told in &self.signals {
-            if let Signal::Log { record, .. } = &*told.signal
-                && let Some(event) = record.event.as_ref().filter(|_| record.status.is_none())
-            {
-                blamed.extend(event.cause().map(|cause| (cause, record.time)));
-            }
+            let cause = match &*told.signal {
+                Signal::Log { record, .. } if record.status.is_none() => record.cause(),
+                Signal::Bpf(failure) if failure.what == QpFailureKind::AsyncEvent(ACCESS_ERROR) => {
+                    Some(Cause::AccessError)
+                }
+                _ => None,
+            };
+            blamed.extend(cause.map(|cause| (cause, told.signal.time())));
         }
         blamed
     }
@@ -319,12 +324,20 @@ impl Group {
         })
     }
 
+    /// Name of the thread that set the queue pair to ERR.
+    fn caller(&self) -> Option<&str> {
+        self.signals.iter().filter(|told| !told.is_crossed).find_map(|told| match &*told.signal {
+            Signal::Bpf(failure) => failure.comm.as_deref(),
+            _ => None,
+        })
+    }
+
     fn outcome(&self) -> Outcome {
         let says = |told: &Told| match &*told.signal {
             Signal::Log { record, .. } => {
                 record.status.is_some() || record.event.as_ref().is_some_and(is_end_of_qp)
             }
-            Signal::Netlink(_) => true,
+            Signal::Netlink(_) | Signal::Bpf(_) => true,
             // IBTA 9.9.2: after such a NAK the requester's queue pair is in error.
             Signal::Wire(trouble) => matches!(trouble.kind, WireKind::FatalNak { .. }),
         };

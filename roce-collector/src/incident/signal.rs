@@ -4,6 +4,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::bpf::QpFailure;
 use crate::capture::Timestamp;
 use crate::explain::ErrorRecord;
 use crate::inventory::QpEvent;
@@ -23,6 +24,8 @@ pub enum Signal {
     },
     /// The kernel lists a queue pair in another state, or not any more.
     Netlink(Box<QpEvent>),
+    /// A probe in the kernel saw what happened to a queue pair.
+    Bpf(Box<QpFailure>),
     /// Packets show trouble.
     Wire(WireTrouble),
 }
@@ -33,6 +36,7 @@ impl Signal {
         match self {
             Self::Log { record, .. } => record.time,
             Self::Netlink(event) => Some(event.time),
+            Self::Bpf(failure) => Some(failure.time),
             Self::Wire(trouble) => Some(trouble.time),
         }
     }
@@ -53,6 +57,7 @@ impl Signal {
             Self::Log { source, .. } if **source == *"kmsg" => "kmsg",
             Self::Log { .. } => "log",
             Self::Netlink(_) => "netlink",
+            Self::Bpf(_) => "bpf",
             Self::Wire(_) => "wire",
         }
     }

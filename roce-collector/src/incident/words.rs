@@ -13,6 +13,7 @@ pub(super) fn words(signal: &Signal) -> String {
     match signal {
         Signal::Log { source, record } => log(source, record),
         Signal::Netlink(event) => event.to_string(),
+        Signal::Bpf(failure) => printable(&failure.to_string()),
         Signal::Wire(trouble) => wire(trouble),
     }
 }

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::*;
+use crate::bpf::{QpFailure, QpSettings};
 use crate::diagnosis::Outcome;
 use crate::explain::{Cause, Decoder, WcStatus};
 use crate::incident::{WireKind, WireTrouble};
@@ -227,6 +228,65 @@ fn a_process_that_ends_is_no_failure() {
     assert!((0..100).all(|second| host.due(f64::from(second)).is_empty()));
     assert_eq!(host.0.counts().teardowns, 1);
     assert!(host.0.failed.is_empty());
+}
+
+#[test]
+fn what_probes_in_the_kernel_tell() {
+    let told = |seconds, what, comm: Option<&str>| {
+        Signal::Bpf(Box::new(QpFailure {
+            time: at(seconds),
+            device: "mlx5_3".into(),
+            lqpn: 0x45,
+            what,
+            before: Some(QpState::RTS),
+            settings: QpSettings { rqpn: Some(0x1045), ..QpSettings::default() },
+            pid: comm.map(|_| 777),
+            comm: comm.map(Into::into),
+        }))
+    };
+    // A program that sets its queue pair to ERR and destroys it.
+    let mut host = Host::new();
+    host.0.take(told(0.0, QpFailureKind::ModifiedToErr, Some("ib_write_bw")), at(0.0));
+    host.0.take(told(0.1, QpFailureKind::Destroyed, Some("ib_write_bw")), at(0.1));
+    assert!((0..100).all(|second| host.due(f64::from(second)).is_empty()));
+    assert_eq!(host.0.counts().teardowns, 1);
+    // It does so because of an error, which its line does not say of which queue pair.
+    let mut host = Host::new();
+    host.log(0.0, "-", " Failed status 12: wr_id 0 syndrom 0x81");
+    host.0.take(told(0.0, QpFailureKind::ModifiedToErr, Some("ib_write_bw")), at(0.0));
+    host.0.take(told(0.1, QpFailureKind::Destroyed, Some("ib_write_bw")), at(0.1));
+    let group = host.one(2.0);
+    assert_eq!((group.sources(), group.local().qp), (vec!["log", "bpf"], Some(0x45)));
+    assert_eq!(group.local().comm.as_deref(), Some("ib_write_bw"));
+    // Netlink lists it, too.
+    let mut host = Host::new();
+    host.log(0.0, "job", &nccl(12, 129).replace("4242", "777"));
+    host.0.take(told(0.0, QpFailureKind::ModifiedToErr, Some("trainer")), at(0.0));
+    host.netlink(0.9, FAILED, &qp(0x45, 0x1045, 777));
+    assert_eq!(host.one(2.0).sources(), ["log", "bpf", "netlink"]);
+    let mut host = Host::new();
+    host.0.take(told(0.0, QpFailureKind::ModifiedToErr, Some("trainer")), at(0.0));
+    host.netlink(0.9, FAILED, &qp(0x45, 0x1045, 777));
+    let group = host.one(7.0);
+    assert_eq!((group.sources().len(), group.revision()), (2, 0));
+    assert!(host.due(9.0).is_empty());
+    // The driver found an error.
+    let mut host = Host::new();
+    host.0.take(told(0.0, QpFailureKind::DriverError, None), at(0.0));
+    host.netlink(0.9, FAILED, &qp(0x45, 0x1045, 777));
+    let group = host.one(2.0);
+    assert_eq!((group.sources(), group.failure().outcome), (vec!["bpf", "netlink"], Outcome::Died));
+    assert_eq!((group.local().pid, group.peer().qp), (Some(777), Some(0x1045)));
+    host.0.take(told(5.0, QpFailureKind::AsyncEvent(3), None), at(5.0));
+    host.0.take(told(6.0, QpFailureKind::Destroyed, None), at(6.0));
+    let again = host.one(9.0);
+    assert_eq!((again.number(), again.revision(), again.failure().blamed.len()), (1, 1, 1));
+    // That the last request was reached is part of normal work.
+    let mut host = Host::new();
+    host.0.take(told(0.0, QpFailureKind::AsyncEvent(16), None), at(0.0));
+    host.0.take(told(0.0, QpFailureKind::AsyncEvent(3), None), at(0.0));
+    let failure = host.one(4.0).failure();
+    assert_eq!(failure.blamed, [(Cause::AccessError, Some(at(0.0)))]);
 }
 
 #[test]
