@@ -297,6 +297,22 @@ fn a_capture_that_ends_in_the_middle_is_no_incident() {
 }
 
 #[test]
+fn each_queue_pair_has_an_incident_of_its_own() {
+    let mut engine = Engine::new(10_000, MarkingPolicy::DEFAULT);
+    for name in ["lab/hole-read-v4.va.pcap.gz", "lab/hole-stream-v4.va.pcap.gz"] {
+        let mut reader = CaptureReader::open(&capture(name)).expect("a capture");
+        while let Some(frame) = reader.next_frame().expect("a sound file") {
+            engine.frame(&frame);
+        }
+    }
+    let reading = engine.finish();
+    let tap = Tap { name: "test", hosts: &[] };
+    let found = IncidentFinder::new(&reading, tap, HostFacts::default()).finish().found;
+    let qps: Vec<_> = found.iter().map(|incident| incident.local.qp).collect();
+    assert_eq!(qps, [Some(0x12), Some(0x13)], "{found:#?}");
+}
+
+#[test]
 fn facts_of_the_hosts_are_heard() {
     let file = capture("lab/hole-stream-v4.va.pcap.gz");
     let reading = reading(CaptureReader::open(&file).expect("a capture"));

@@ -1,6 +1,6 @@
 //! From a failure and the connection that it is of to an incident.
 
-use super::IncidentFinder;
+use super::{IncidentFinder, Told};
 use std::time::Duration;
 
 use super::connection::Connection;
@@ -18,11 +18,7 @@ const LAST: usize = 16;
 
 impl IncidentFinder<'_> {
     /// The incident that a group is told as, and the connection that it is of.
-    pub(super) fn incident<'c>(
-        &self,
-        matching: &Matching<'c, '_>,
-        group: &Group,
-    ) -> (Incident, Option<&'c Connection>) {
+    pub(super) fn incident<'c>(&self, matching: &Matching<'c, '_>, group: &Group) -> Told<'c> {
         let mut failure = group.failure();
         failure.time = failure.time.filter(|time| *time != NO_TIME);
         let is_in_time = self.span.is_none_or(|span| span.may_have(failure.time));
