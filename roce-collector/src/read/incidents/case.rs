@@ -41,6 +41,14 @@ impl IncidentFinder<'_> {
         let mut diagnosis = diagnose(&case);
         diagnosis.finding.evidence.extend(what_was_found(&found, is_in_time));
         diagnosis.finding.evidence.extend(connection.and_then(|it| self.end_of(it)));
+        let deaf = connection.filter(|connection| !self.connections.sees_answers(connection));
+        diagnosis.finding.evidence.extend(deaf.map(|connection| {
+            let Connection { requester, responder, .. } = connection;
+            Evidence::new(
+                "not seen",
+                format!("anything from {responder} to {requester}: answers may be there"),
+            )
+        }));
         let story = connection.map_or_else(Vec::new, |connection| self.story(connection));
         let mut incident = Incident::of(group, &case, &diagnosis, story);
         // An answered ladder is one of before the trouble in which the file ends.
