@@ -11,6 +11,7 @@ use roce_common::tap::TapCounters;
 
 use super::*;
 use crate::flow::{RttReport, Spread};
+use crate::incident::{ErrorLabels, IncidentFigures};
 use crate::inventory::{Figures, QpState, QpType};
 use crate::sweep::{
     Counts, DeviceFigures, Durations, PeerKey, PsnCounts, QpKey, TapSequences, View,
@@ -214,7 +215,10 @@ fn every_metric_is_in_the_reference() {
     };
     let inventory = Some(Arc::new(figures));
     let logs = Some(Arc::default());
-    let all = Snapshot { programs: vec![runs], inventory, logs, ..snapshot() };
+    let errors = vec![(ErrorLabels::other(), 1)];
+    let incidents = IncidentFigures { errors, outcomes: vec![("died", 1)], ..Default::default() };
+    let incidents = Some(Arc::new(incidents));
+    let all = Snapshot { programs: vec![runs], inventory, logs, incidents, ..snapshot() };
     let text = render(&Arc::new(all), Format::Prometheus).unwrap();
     let types = text.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.split(' ').next());
     let mut exported: Vec<_> = types.collect();

@@ -44,7 +44,7 @@ impl ErrorLabels {
     }
 
     /// Of errors that there is no series for.
-    pub(super) const fn other() -> Self {
+    pub(crate) const fn other() -> Self {
         let other = Cow::Borrowed("other");
         Self {
             device: Cow::Borrowed("other"),
