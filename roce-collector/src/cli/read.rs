@@ -49,7 +49,8 @@ pub(super) fn run(args: &ReadArgs) -> anyhow::Result<ExitCode> {
     };
     let filter = args.filter.filter();
     let reading = engine.finish();
-    let tap = Tap { name: &name.to_string(), hosts: &args.captured_on };
+    let tap_name = source.name();
+    let tap = Tap { name: &tap_name, hosts: &args.captured_on };
     let mut finder = IncidentFinder::new(&reading, tap, facts);
     if let Some(error) = log.and_then(|log| log.scan(&mut finder)) {
         complain(PROGRAM, &error);

@@ -113,6 +113,13 @@ pub struct Source<'a> {
     pub error: Option<String>,
 }
 
+impl Source<'_> {
+    /// The file without its folders: what a tap is called.
+    pub fn name(&self) -> String {
+        self.file.file_name().unwrap_or(self.file.as_os_str()).to_string_lossy().into_owned()
+    }
+}
+
 impl ReadReport {
     /// Version of the JSON form.
     pub const SCHEMA_VERSION: u32 = 1;
@@ -124,7 +131,7 @@ impl ReadReport {
 
     /// The report of a reading without a log. Findings about flows are about those that `filter` picks.
     pub fn of(reading: &Reading, source: &Source<'_>, filter: &FlowFilter) -> Self {
-        let name = source.file.display().to_string();
+        let name = source.name();
         let tap = Tap { name: &name, hosts: &[] };
         let incidents = IncidentFinder::new(reading, tap, HostFacts::default()).finish();
         Self::with_incidents(reading, source, incidents, filter)

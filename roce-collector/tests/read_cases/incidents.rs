@@ -241,6 +241,30 @@ fn a_line_finds_its_packets_by_address() {
     }
 }
 
+/// The port had been down a minute before, the other host died of the same, work was flushed: one incident.
+#[test]
+fn lines_of_both_hosts_and_events_before_are_one() {
+    const NCCL: &str = "transport/net_ib.cc:1295 NCCL WARN NET/IB : Got completion from peer";
+    let log = format!(
+        "2026-11-29T13:17:00Z host-a:4242:4300 [0] NCCL WARN NET/IB : mlx5_0:1 Got non-fatal async event: port \
+         error(10)
+2026-11-29T13:18:20Z host-a:4242:4300 [0] {NCCL} {B}<52184> with error 12, opcode 0, len 0, vendor err 129 \
+         (Recv) localGid ::ffff:{A} remoteGid ::ffff:{B}
+2026-11-29T13:18:21Z host-a:4242:4300 [0] {NCCL} {B}<52184> with error 5, opcode 0, len 0, vendor err 249 \
+         (Recv) localGid ::ffff:{A} remoteGid ::ffff:{B}
+2026-11-29T13:18:22Z host-b:99:99 [0] {NCCL} {A}<52184> with error 12, opcode 0, len 0, vendor err 129 (Send) \
+         localGid ::ffff:{B} remoteGid ::ffff:{A}
+"
+    );
+    let incidents = with_log(&capture("lab/hole-stream-v4.va.pcap.gz"), &log, None);
+    let [incident] = &incidents[..] else { panic!("{incidents:#?}") };
+    assert_eq!((&*incident.source, incident.secondaries), ("log", 3), "{incident:#?}");
+    assert!(incident.timeline[0].what.starts_with("port error"), "{incident:#?}");
+    // The connection came up after that, and was answered.
+    assert_eq!(incident.verdict.id, Verdict::ForwardBlackHole);
+    assert!(incident.ruled_out.contains(&Verdict::LinkFlap));
+}
+
 #[test]
 fn a_line_of_other_hosts_has_no_packets_here() {
     let file = capture("lab/full-write-v4.va.pcap.gz");
