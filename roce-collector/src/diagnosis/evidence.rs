@@ -59,13 +59,7 @@ pub(super) fn of_taps(case: &Case) -> Vec<Evidence> {
             };
             format!("{tries} tries, {answers}")
         };
-        let unseen = requests.sequence.map_or(0, |sequence| sequence.unseen);
-        let missed = if unseen > 0 {
-            format!(", {unseen} packets not seen by this tap")
-        } else {
-            String::new()
-        };
-        Some(Evidence::new(format!("at {}", tap.tap), value + &missed))
+        Some(Evidence::new(format!("at {}", tap.tap), value))
     });
     seen.collect()
 }

@@ -123,7 +123,7 @@ pub(crate) struct Request {
     #[arg(long)]
     pub(crate) bad_rkey_after: Option<u64>,
     /// Seconds to keep the QP after an error
-    #[arg(long, default_value_t = 3.0)]
+    #[arg(long, default_value_t = 10.0)]
     pub(crate) keep: f64,
     /// Say so on standard output when so many messages are through
     #[arg(long, default_value_t = 100)]

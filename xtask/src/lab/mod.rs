@@ -11,10 +11,12 @@ mod application;
 mod capture;
 mod collector;
 mod faults;
+mod perftest;
 mod topology;
 
 pub(crate) use application::{Application, Failure};
 pub(crate) use capture::Capture;
 pub(crate) use collector::Collector;
 pub(crate) use faults::{Faults, Way};
+pub(crate) use perftest::Perftest;
 pub(crate) use topology::{Host, Lab};

@@ -26,11 +26,12 @@ pub(crate) use matrix::run as matrix;
 pub(crate) use scenario::{Order, run as scenarios};
 
 /// Programs that the scenarios run, and their packages.
-const TOOLS: [Tool; 5] = [
+const TOOLS: [Tool; 6] = [
     Tool::new("rdma", "iproute2"),
     Tool::new("nft", "nftables"),
     Tool::new("tcpdump", "tcpdump"),
     Tool::new("ping", "iputils-ping"),
+    Tool::new("ib_write_bw", "perftest"),
     Tool::new("cmake", "cmake"),
 ];
 

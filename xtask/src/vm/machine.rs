@@ -2,7 +2,8 @@
 
 use std::env;
 use std::fs;
-use std::io::{BufRead, BufReader, Write};
+use std::io::{self, BufRead, BufReader, Write};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -116,13 +117,13 @@ impl Boot<'_> {
         limit: Duration,
         show: &mut dyn FnMut(&str),
     ) -> Result<Ending> {
-        let mut child = self
-            .command(accelerator, settings)?
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .context("cannot run qemu-system-x86_64")?;
+        let mut command = self.command(accelerator, settings)?;
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        // A guest must not outlive this program, whatever ends it.
+        // SAFETY: the closure runs between fork and exec and makes one system call, which is
+        // async-signal-safe and touches no memory.
+        unsafe { command.pre_exec(end_with_parent) };
+        let mut child = command.spawn().context("cannot run qemu-system-x86_64")?;
         let (sender, lines) = mpsc::channel();
         let console = child.stdout.take().context("QEMU has no output")?;
         let errors = child.stderr.take().context("QEMU has no errors")?;
@@ -181,12 +182,19 @@ impl Boot<'_> {
     }
 }
 
+/// Asks the kernel to kill the calling process when the thread that forked it ends.
+fn end_with_parent() -> io::Result<()> {
+    // SAFETY: prctl with these arguments takes plain integers.
+    let outcome = unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
+    if outcome == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
 /// Lines of the console that an error shows.
 const LAST_LINES: usize = 30;
 
 /// Sends each line of `output`.
 fn follow(
-    output: impl std::io::Read + Send + 'static,
+    output: impl io::Read + Send + 'static,
     sender: mpsc::Sender<String>,
 ) -> thread::JoinHandle<()> {
     thread::spawn(move || {

@@ -1,6 +1,6 @@
 //! From a failure and the connection that it is of to an incident.
 
-use super::{IncidentFinder, Told};
+use super::IncidentFinder;
 use std::time::Duration;
 
 use super::connection::Connection;
@@ -18,7 +18,11 @@ const LAST: usize = 16;
 
 impl IncidentFinder<'_> {
     /// The incident that a group is told as, and the connection that it is of.
-    pub(super) fn incident<'c>(&self, matching: &Matching<'c, '_>, group: &Group) -> Told<'c> {
+    pub(super) fn incident<'c>(
+        &self,
+        matching: &Matching<'c, '_>,
+        group: &Group,
+    ) -> (Incident, Option<&'c Connection>) {
         let mut failure = group.failure();
         failure.time = failure.time.filter(|time| *time != NO_TIME);
         let is_in_time = self.span.is_none_or(|span| span.may_have(failure.time));
@@ -41,14 +45,6 @@ impl IncidentFinder<'_> {
         let mut diagnosis = diagnose(&case);
         diagnosis.finding.evidence.extend(what_was_found(&found, is_in_time));
         diagnosis.finding.evidence.extend(connection.and_then(|it| self.end_of(it)));
-        let deaf = connection.filter(|connection| !self.connections.sees_answers(connection));
-        diagnosis.finding.evidence.extend(deaf.map(|connection| {
-            let Connection { requester, responder, .. } = connection;
-            Evidence::new(
-                "not seen",
-                format!("anything from {responder} to {requester}: answers may be there"),
-            )
-        }));
         let story = connection.map_or_else(Vec::new, |connection| self.story(connection));
         let mut incident = Incident::of(group, &case, &diagnosis, story);
         // An answered ladder is one of before the trouble in which the file ends.

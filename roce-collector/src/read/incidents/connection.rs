@@ -1,6 +1,6 @@
 //! Connections of a file, each from one requester to one responder.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::net::IpAddr;
 
 use roce_common::flow::{FlowKey, PsnSpace};
@@ -34,8 +34,6 @@ pub(super) struct Connections<'a> {
     pub(super) all: Vec<Connection>,
     /// By requester and responder.
     between: HashMap<(IpAddr, IpAddr), Vec<usize>>,
-    /// Senders and receivers of anything.
-    directions: HashSet<(IpAddr, IpAddr)>,
     /// Messages of the connection manager by the ends that they are about.
     messages: HashMap<QpEnd, Vec<&'a CmEvent>>,
 }
@@ -54,11 +52,9 @@ impl<'a> Connections<'a> {
         let sources = SourceQps::of(&reading.pairs);
         let mut ways: HashMap<(IpAddr, IpAddr, u32), Way> = HashMap::new();
         let mut requests = Vec::new();
-        let mut directions = HashSet::new();
         for (index, (key, ..)) in reading.records.iter().enumerate() {
             let (Some(id), Some(tag)) = (FlowId::of(key), key.tag()) else { continue };
             let way = (id.src, id.dst, id.dst_qp);
-            directions.insert((id.src, id.dst));
             match (tag.transport(), tag.space()) {
                 (Transport::Cnp, _) => ways.entry(way).or_default().notifications.push(index),
                 (Transport::Rc | Transport::Xrc, PsnSpace::Request) => requests.push((index, id)),
@@ -112,12 +108,7 @@ impl<'a> Connections<'a> {
         for event in &reading.connection_events {
             messages.entry(event.end).or_default().push(event);
         }
-        Self { reading, all, between, directions, messages }
-    }
-
-    /// Whether the tap sees what the responder's host sends to the requester's at all.
-    pub(super) fn sees_answers(&self, connection: &Connection) -> bool {
-        self.directions.contains(&(connection.responder, connection.requester))
+        Self { reading, all, between, messages }
     }
 
     /// Those between the same hosts, in the same direction.

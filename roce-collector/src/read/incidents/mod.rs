@@ -52,7 +52,7 @@ pub struct Tap<'a> {
 /// What was found in a file and the log beside it.
 #[derive(Clone, Debug, Default)]
 pub struct Incidents {
-    /// Those whose packets are in the file, then those that only the log tells of; both in order of time.
+    /// Those that were found, in order of time; those without one come last.
     pub found: Vec<Incident>,
     /// Signals of the log that nobody could take up, because there were too many.
     pub left_out: u64,
@@ -102,22 +102,16 @@ impl<'a> IncidentFinder<'a> {
         let matching = Matching::new(&self.connections, is_troubled);
         let told = groups.iter().map(|group| (self.incident(&matching, group), group));
         let mut found = without_echoes(told.collect());
-        found.sort_by_key(|(incident, connection)| {
-            (connection.is_none(), incident.time.map_or(u64::MAX, Timestamp::as_nanos))
-        });
-        let found = found.into_iter().map(|(incident, _)| incident).collect();
+        found.sort_by_key(|incident| incident.time.map_or(u64::MAX, Timestamp::as_nanos));
         Incidents { found, left_out: self.correlator.counts().lost }
     }
 }
 
-/// An incident, and the connection that it is of.
-type Told<'c> = (Incident, Option<&'c Connection>);
-
 /// What packets say of a connection again belongs to what a log said of it: their clocks may be too far
 /// apart for the correlator.
-fn without_echoes<'c>(told: Vec<(Told<'c>, &Group)>) -> Vec<Told<'c>> {
+fn without_echoes(told: Vec<((Incident, Option<&Connection>), &Group)>) -> Vec<Incident> {
     let is_wire = |group: &Group| group.signals().all(|signal| matches!(signal, Signal::Wire(_)));
-    let mut found: Vec<Told<'_>> = Vec::new();
+    let mut found: Vec<(Incident, Option<&Connection>)> = Vec::new();
     let (echoes, firsts): (Vec<_>, Vec<_>) =
         told.into_iter().partition(|(_, group)| is_wire(group));
     found.extend(firsts.into_iter().map(|(told, _)| told));
@@ -131,5 +125,5 @@ fn without_echoes<'c>(told: Vec<(Told<'c>, &Group)>) -> Vec<Told<'c>> {
             None => found.push((incident, connection)),
         }
     }
-    found
+    found.into_iter().map(|(incident, _)| incident).collect()
 }

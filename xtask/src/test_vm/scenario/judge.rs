@@ -12,8 +12,9 @@ use crate::lab::Collector;
 const INCIDENT_LIMIT: Duration = Duration::from_secs(15);
 /// Time in which nothing must come.
 const QUIET: Duration = Duration::from_secs(4);
-/// Time in which the kernel's list must show a QP in the error state; the application keeps it.
-const OWNER_LIMIT: Duration = Duration::from_secs(3);
+/// Time in which the kernel's list must show a QP in the error state; the application keeps it for ten
+/// seconds.
+const OWNER_LIMIT: Duration = Duration::from_secs(8);
 const POLL: Duration = Duration::from_millis(150);
 /// As the kernel names the process.
 const COMM: &str = "roce-verbs";
@@ -199,8 +200,9 @@ fn owner_of(pair: &Value) -> Option<u64> {
 fn late_warning(log: &str, played: &Played) -> Option<String> {
     let warnings = log.lines().filter_map(|line| {
         let event: Value = serde_json::from_str(line).ok()?;
-        let message = event["fields"]["message"].as_str().or(event["message"].as_str())?;
-        message.starts_with("retry ladder").then(|| nanoseconds(event["timestamp"].as_str()?))?
+        let message = event["message"].as_str()?;
+        let is_it = message.starts_with("retry ladder") && event["dst_qp"] == played.peer_qp;
+        is_it.then(|| nanoseconds(event["timestamp"].as_str()?))?
     });
     let Some(first) = warnings.min() else {
         return Some("no warning of a retry ladder".to_owned());
@@ -228,7 +230,7 @@ mod tests {
 
     #[test]
     fn a_warning_must_come_before_the_error() {
-        let log = "not JSON\n{\"timestamp\":\"2026-11-29T12:00:01.5Z\",\"fields\":{\"message\":\"retry ladder of QP 17\"}}\n";
+        let log = "not JSON\n{\"timestamp\":\"2026-11-29T12:00:01.5Z\",\"message\":\"retry ladder: ...\",\"dst_qp\":18}\n";
         assert_eq!(late_warning(log, &played("2026-11-29T12:00:02Z")), None);
         let late = late_warning(log, &played("2026-11-29T12:00:01Z")).unwrap();
         assert_eq!(late, "the warning comes 500000000 ns after the application's error");

@@ -23,7 +23,7 @@ struct Scenario {
     play: fn(&mut Stage<'_>) -> Result<Played>,
 }
 
-const SCENARIOS: [Scenario; 10] = [
+const SCENARIOS: [Scenario; 12] = [
     Scenario {
         letter: "a",
         name: "forward_hole",
@@ -83,6 +83,18 @@ const SCENARIOS: [Scenario; 10] = [
         name: "retries_for_ever",
         expected: Expected::stalled(),
         play: plays::retries_for_ever,
+    },
+    Scenario {
+        letter: "j",
+        name: "perftest",
+        expected: Expected::nothing(),
+        play: plays::perftest,
+    },
+    Scenario {
+        letter: "k",
+        name: "perftest_hole",
+        expected: Expected::stalled(),
+        play: plays::perftest_hole,
     },
 ];
 

@@ -175,5 +175,22 @@ pub(super) fn retries_for_ever(stage: &mut Stage<'_>) -> Result<Played> {
     Ok(played)
 }
 
+/// (j) perftest, and nothing is wrong.
+pub(super) fn perftest(stage: &mut Stage<'_>) -> Result<Played> {
+    let played = stage.perftest("--tclass=106 -s 4096 -n 3000 -t 16 -u 18")?;
+    stage.end_of_perftest()?;
+    Ok(played)
+}
+
+/// (k) perftest asks for seven retries, which soft-RoCE takes as "for ever": it stands still and says
+/// nothing.
+pub(super) fn perftest_hole(stage: &mut Stage<'_>) -> Result<Played> {
+    let played = stage.perftest("--tclass=106 -s 4096 -n 1000000 -t 16 -u 15")?;
+    Stage::wait(BASELINE);
+    stage.faults(&Faults::none().rule(Way::Forward, "counter drop"), "requests are dropped")?;
+    Stage::wait(Duration::from_secs(5));
+    Ok(played)
+}
+
 /// Time for the collector to see that all is well.
 const BASELINE: Duration = Duration::from_millis(1500);

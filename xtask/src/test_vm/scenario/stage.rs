@@ -4,12 +4,12 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::thread;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
-use crate::lab::{Application, Capture, Collector, Failure, Faults, Host, Lab, Way};
+use crate::lab::{Application, Capture, Collector, Failure, Faults, Host, Lab, Perftest, Way};
 
 /// Time for something that takes a moment on an idle machine.
 pub(super) const PATIENCE: Duration = Duration::from_secs(25);
@@ -54,7 +54,8 @@ pub(super) struct Stage<'a> {
     responder: Option<Application>,
     requester: Option<Application>,
     neighbour: Vec<Application>,
-    /// Its queue pairs.
+    perftest: Option<Perftest>,
+    /// All their queue pairs.
     pairs: Vec<u64>,
 }
 
@@ -84,6 +85,7 @@ impl<'a> Stage<'a> {
             responder: None,
             requester: None,
             neighbour: Vec::new(),
+            perftest: None,
             pairs: Vec::new(),
         })
     }
@@ -116,6 +118,30 @@ impl<'a> Stage<'a> {
         self.note("the neighbour's messages flow")?;
         self.neighbour = vec![asks, answers];
         Ok(())
+    }
+
+    /// Starts perftest and waits until the collector sees its queue pair.
+    pub(super) fn perftest(&mut self, options: &str) -> Result<Played> {
+        let perftest = self.perftest.insert(Perftest::start(&self.folder, options)?);
+        let pid = perftest.pid();
+        let start = Instant::now();
+        while start.elapsed() < PATIENCE {
+            let answer = Collector::get(&format!("/api/v1/qps?pid={pid}"))?;
+            let own = &answer["qps"][0];
+            if let (Some(qp), Some(peer_qp)) = (own["lqpn"].as_u64(), own["rqpn"].as_u64()) {
+                self.pairs.extend([qp, peer_qp]);
+                self.note("perftest is connected")?;
+                return Ok(Played { qp, peer_qp, pid, failure: None });
+            }
+            thread::sleep(Duration::from_millis(100));
+        }
+        bail!("the collector does not list the queue pair of perftest, process {pid}")
+    }
+
+    /// Waits until perftest is through.
+    pub(super) fn end_of_perftest(&mut self) -> Result<()> {
+        self.perftest.as_mut().context("there is no perftest")?.finish(PATIENCE)?;
+        self.note("perftest is through")
     }
 
     fn pair(
@@ -211,6 +237,7 @@ impl<'a> Stage<'a> {
         self.requester = None;
         self.responder = None;
         self.neighbour.clear();
+        self.perftest = None;
         fs::write(self.folder.join("switch.txt"), Faults::counters()?)?;
         Faults::none().apply()?;
         for capture in self.captures {
