@@ -84,3 +84,6 @@ pub(crate) fn encode(figures: &Figures, encoder: &mut DescriptorEncoder<'_>) -> 
         lost.map(|(reason, events)| ([label("reason", reason)], events)),
     )
 }
+
+#[cfg(test)]
+mod tests;
