@@ -10,6 +10,7 @@ use roce_common::sequence::Histograms;
 use roce_common::tap::TapCounters;
 
 use super::*;
+use crate::bpf::{Point, QpWatchFigures};
 use crate::flow::{RttReport, Spread};
 use crate::incident::{ErrorLabels, IncidentFigures};
 use crate::inventory::{Figures, QpState, QpType};
@@ -218,7 +219,10 @@ fn every_metric_is_in_the_reference() {
     let errors = vec![(ErrorLabels::other(), 1)];
     let incidents = IncidentFigures { errors, outcomes: vec![("died", 1)], ..Default::default() };
     let incidents = Some(Arc::new(incidents));
-    let all = Snapshot { programs: vec![runs], inventory, logs, incidents, ..snapshot() };
+    let points = vec![(Point::Destroy, true)];
+    let qp_watch = Some(Arc::new(QpWatchFigures { points, ..QpWatchFigures::default() }));
+    let programs = vec![runs];
+    let all = Snapshot { programs, inventory, qp_watch, logs, incidents, ..snapshot() };
     let text = render(&Arc::new(all), Format::Prometheus).unwrap();
     let types = text.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.split(' ').next());
     let mut exported: Vec<_> = types.collect();
