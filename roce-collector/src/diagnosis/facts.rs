@@ -89,3 +89,44 @@ impl HostFacts {
         Ok(serde_json::from_slice(&std::fs::read(path)?)?)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Result<HostFacts, FactsError> {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), text).unwrap();
+        HostFacts::read(file.path())
+    }
+
+    #[test]
+    fn the_form_that_is_documented() {
+        let text = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/troubleshooting.md"));
+        let (_, json) = text.split_once("```json\n").unwrap();
+        let facts = read(json.split_once("```").unwrap().0).unwrap();
+        assert_eq!(facts.responder.duplicate_requests, Some(8));
+        assert_eq!(facts.requester.rx_pause_frames, Some(0), "0 is a figure");
+        assert_eq!(facts.responder.rx_pause_frames, None, "left out is not known");
+    }
+
+    #[test]
+    fn every_fact_is_documented() {
+        let text = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/troubleshooting.md"));
+        let facts = serde_json::to_value(SideFacts::default()).unwrap();
+        for name in facts.as_object().unwrap().keys() {
+            assert!(text.contains(&format!("`{name}`")), "{name}");
+        }
+    }
+
+    #[test]
+    fn what_is_misspelt_is_refused() {
+        let error = read(r#"{"responder": {"duplicate_request": 8}}"#).unwrap_err().to_string();
+        assert!(error.contains("duplicate_request"), "{error}");
+        assert!(error.contains("docs/troubleshooting.md"), "{error}");
+        assert!(matches!(read("7"), Err(FactsError::Form(_))));
+        let large = " ".repeat(MAX_BYTES as usize + 1);
+        assert!(matches!(read(&large), Err(FactsError::TooLarge(_))));
+        assert!(matches!(HostFacts::read(Path::new("/no/such/facts")), Err(FactsError::Read(_))));
+    }
+}

@@ -244,7 +244,7 @@ const NOT_THE_NETWORK: [WcStatus; 11] = [
 ];
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(1000))]
+    #![proptest_config(ProptestConfig::with_cases(500))]
 
     #[test]
     fn any_case_has_one_sound_answer(case in case()) {
