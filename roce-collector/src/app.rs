@@ -107,12 +107,15 @@ async fn collect(collector: &Collector) -> Result<ExitCode> {
     let host = HostLoop::start(collector, status.clone(), Arc::clone(&is_stopping))?;
     let (inventory, changes) = InventoryLoop::start(collector, Arc::clone(&is_stopping))?;
     let queue_pairs = inventory.snapshot();
-    // The incidents do not take them yet: the loop logs errors by itself.
-    let (qp_watch, _) = QpWatchLoop::start(probes, Arc::clone(&is_stopping))?;
+    let (qp_watch, failures) = QpWatchLoop::start(probes, Arc::clone(&is_stopping))?;
     let (records, log_records) = mpsc::channel(log_loop::MAX_RECORDS);
     let (incident_publisher, incidents) = watch::channel(Arc::default());
-    let signals =
-        SignalSources { logs: log_records, queue_pairs: changes, inventory: queue_pairs.clone() };
+    let signals = SignalSources {
+        logs: log_records,
+        queue_pairs: changes,
+        probes: failures,
+        inventory: queue_pairs.clone(),
+    };
     let sweeper = SweepLoop {
         datapath,
         attachments,

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use serde::Serialize;
 use tokio::sync::{mpsc, watch};
 
+use crate::bpf::QpFailure;
 use crate::capture::Timestamp;
 use crate::cli::collector::LogFormat;
 use crate::diagnosis::{Case, Failure, HostFacts, PeerQp, Sight, diagnose};
@@ -30,6 +31,7 @@ const MAX_FAILURES: usize = 64;
 pub(super) struct SignalSources {
     pub(super) logs: mpsc::Receiver<SourcedRecord>,
     pub(super) queue_pairs: mpsc::Receiver<QpEvent>,
+    pub(super) probes: mpsc::Receiver<QpFailure>,
     pub(super) inventory: watch::Receiver<Arc<QpSnapshot>>,
 }
 
@@ -128,6 +130,11 @@ impl Incidents {
             self.correlator.take(Signal::Netlink(Box::new(event)), now);
         }
         for _ in 0..MAX_SIGNALS {
+            let Ok(failure) = self.sources.probes.try_recv() else { break };
+            self.gone.note_destroyed(&failure);
+            self.correlator.take(Signal::Bpf(Box::new(failure)), now);
+        }
+        for _ in 0..MAX_SIGNALS {
             let Ok((source, record)) = self.sources.logs.try_recv() else { break };
             self.correlator.take(Signal::Log { source, record: Box::new(record) }, now);
         }
@@ -144,28 +151,20 @@ impl Incidents {
         facts: &HostFacts,
         view: &View<'_>,
     ) -> Incident {
+        let sight = sight(picture, &failure, view);
+        let began = sight.ladder().and_then(|ladder| ladder.first_try).or(failure.time);
         let mut neighbours = picture.neighbours(&failure);
-        neighbours.peer_qp = self.peer_qp(&failure, view.now.wall);
+        neighbours.peer_qp = self.peer_qp(&failure, began.unwrap_or(view.now.wall));
         let timeline = picture.timeline(&failure);
-        let case = Case {
-            sight: sight(picture, &failure, view),
-            neighbours,
-            facts: facts.clone(),
-            failure,
-        };
+        let case = Case { sight, neighbours, facts: facts.clone(), failure };
         Incident::of(group, &case, &diagnose(&case), timeline)
     }
 
-    fn peer_qp(&self, failure: &Failure, now: Timestamp) -> PeerQp {
+    fn peer_qp(&self, failure: &Failure, time: Timestamp) -> PeerQp {
         let (Some(local_qp), Some(peer_qp)) = (failure.local_qp, failure.peer_qp) else {
             return PeerQp::NotKnown;
         };
-        let connection = Connection {
-            device: failure.device.as_deref(),
-            local_qp,
-            peer_qp,
-            time: failure.time.unwrap_or(now),
-        };
+        let connection = Connection { device: failure.device.as_deref(), local_qp, peer_qp, time };
         self.gone.peer(&self.sources.inventory.borrow().qps, &connection)
     }
 

@@ -2,18 +2,14 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::time::Duration;
 
 use super::{Change, Qp, QpEvent, QpState};
+use crate::bpf::{QpFailure, QpFailureKind};
 use crate::capture::Timestamp;
 use crate::diagnosis::PeerQp;
 
 /// Queue pairs that are remembered; of more, the oldest are forgotten.
 const MAX_GONE: usize = 4096;
-/// A queue pair that goes away so long after a failure may still have been its cause: it is missed by two
-/// sweeps of a second before it is said to be gone.
-const NOTICE: Duration = Duration::from_millis(2500);
-
 /// Queue pairs that vanished, oldest first.
 #[derive(Debug, Default)]
 pub struct GoneQps(VecDeque<Gone>);
@@ -35,7 +31,7 @@ pub struct Connection<'a> {
     pub local_qp: u32,
     /// QP of the responder.
     pub peer_qp: u32,
-    /// When it failed.
+    /// When its trouble began: what becomes of the peer later may follow from that.
     pub time: Timestamp,
 }
 
@@ -45,15 +41,28 @@ impl GoneQps {
         if event.change != Change::Vanished {
             return;
         }
+        let Qp { device, lqpn, rqpn, .. } = &event.qp;
+        let device = Arc::clone(device);
+        self.push(Gone { device, lqpn: *lqpn, rqpn: *rqpn, time: event.time });
+    }
+
+    /// Takes what a probe in the kernel saw: it knows of an end at once.
+    pub fn note_destroyed(&mut self, failure: &QpFailure) {
+        if failure.what == QpFailureKind::Destroyed {
+            let device = Arc::clone(&failure.device);
+            let rqpn = failure.settings.rqpn;
+            self.push(Gone { device, lqpn: failure.lqpn, rqpn, time: failure.time });
+        }
+    }
+
+    fn push(&mut self, gone: Gone) {
         if self.0.len() == MAX_GONE {
             self.0.pop_front();
         }
-        let Qp { device, lqpn, rqpn, .. } = &event.qp;
-        let device = Arc::clone(device);
-        self.0.push_back(Gone { device, lqpn: *lqpn, rqpn: *rqpn, time: event.time });
+        self.0.push_back(gone);
     }
 
-    /// What became of the responder's queue pair, if it belongs to this host, too; `listed` are all queue
+    /// What had become of the responder's queue pair, if it belongs to this host, too; `listed` are all queue
     /// pairs of this host. Numbers repeat from host to host: both must fit, and the requester's own queue pair
     /// must be another one.
     pub fn peer(&self, listed: &[Qp], connection: &Connection<'_>) -> PeerQp {
@@ -64,22 +73,18 @@ impl GoneQps {
             // Without a name only the numbers tell the two ends apart.
             None => local_qp != peer_qp,
         };
-        let fitting = listed.iter().filter(|qp| is_pair(qp.lqpn, qp.rqpn) && is_other(&qp.device));
-        let mut fitting = fitting.peekable();
-        if fitting.peek().is_some() {
-            let states: Vec<_> = fitting.map(|qp| (qp.state, qp.missed)).collect();
-            return match states[..] {
-                [(QpState::ERR, _)] => PeerQp::Failed,
-                [(_, 0)] => PeerQp::Alive,
-                [_] => PeerQp::Gone,
-                _ => PeerQp::NotKnown,
-            };
-        }
-        let latest = Timestamp::from_nanos(time.as_nanos() + NOTICE.as_nanos() as u64);
-        let was_there = |gone: &Gone| {
-            is_pair(gone.lqpn, gone.rqpn) && is_other(&gone.device) && gone.time <= latest
+        let was_gone = |gone: &Gone| {
+            is_pair(gone.lqpn, gone.rqpn) && is_other(&gone.device) && gone.time <= time
         };
-        if self.0.iter().any(was_there) { PeerQp::Gone } else { PeerQp::NotKnown }
+        if self.0.iter().any(was_gone) {
+            return PeerQp::Gone;
+        }
+        let fitting = listed.iter().filter(|qp| is_pair(qp.lqpn, qp.rqpn) && is_other(&qp.device));
+        match fitting.collect::<Vec<_>>()[..] {
+            [qp] if qp.state == QpState::ERR && qp.state_since <= time => PeerQp::Failed,
+            [qp] if qp.state != QpState::ERR && qp.missed == 0 => PeerQp::Alive,
+            _ => PeerQp::NotKnown,
+        }
     }
 }
 
@@ -131,13 +136,24 @@ mod tests {
         assert_eq!(gone.peer(&listed, &wanted), PeerQp::Alive);
         assert_eq!(gone.peer(&listed[..1], &wanted), PeerQp::NotKnown);
         let vanished = qp("rxb", 18, 17, QpState::RTS);
-        for (second, expected) in [(110, PeerQp::NotKnown), (102, PeerQp::Gone)] {
+        for (second, expected) in [(101, PeerQp::NotKnown), (100, PeerQp::Gone)] {
             gone.note(&QpEvent {
                 time: at(second),
                 change: Change::Vanished,
                 qp: vanished.clone(),
             });
             assert_eq!(gone.peer(&listed[..1], &wanted), expected, "gone at {second}");
+        }
+    }
+
+    #[test]
+    fn an_error_that_follows_is_no_cause() {
+        let gone = GoneQps::default();
+        let mut peer = qp("rxb", 18, 17, QpState::ERR);
+        for (second, expected) in [(100, PeerQp::Failed), (101, PeerQp::NotKnown)] {
+            peer.state_since = at(second);
+            let listed = [peer.clone()];
+            assert_eq!(gone.peer(&listed, &connection(Some("rxa"), 17, 18)), expected);
         }
     }
 
