@@ -5,7 +5,7 @@
 //! pairs together: it goes to the one that it fits best.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::CorrelatorLimits;
 use super::claim::Claim;
@@ -38,9 +38,10 @@ pub(super) fn cluster(
     limits: &CorrelatorLimits,
 ) -> Vec<Cluster> {
     let mut links = Vec::new();
+    let listed = Listed::of(claims, failed);
     for (at, one) in claims.iter().enumerate().take(failed) {
-        for (with, other) in claims.iter().enumerate().skip(told.max(at + 1)) {
-            links.extend(link(one, other, births, limits).map(|link| (link, at, with)));
+        for with in (told.max(at + 1)..failed).chain(listed.near(one)) {
+            links.extend(link(one, claims[with], births, limits).map(|link| (link, at, with)));
         }
     }
     // Netlink and probes may both tell of one.
@@ -61,6 +62,40 @@ pub(super) fn cluster(
     }
     forest.join_nameless(claims, limits);
     forest.clusters.into_iter().flatten().collect()
+}
+
+/// Queue pairs in ERR by what others may name them by. There may be thousands.
+#[derive(Debug, Default)]
+struct Listed {
+    by_qp: HashMap<u32, Vec<usize>>,
+    by_process: HashMap<u32, Vec<usize>>,
+}
+
+impl Listed {
+    fn of(claims: &[&Claim], failed: usize) -> Self {
+        let mut listed = Self::default();
+        for (at, Claim { near, far, .. }) in claims.iter().enumerate().skip(failed) {
+            for qp in [near.qp, far.qp].into_iter().flatten() {
+                listed.by_qp.entry(qp).or_default().push(at);
+            }
+            if let Some(task) = near.task {
+                listed.by_process.entry(task).or_default().push(at);
+            }
+        }
+        listed
+    }
+
+    /// Those that have a number or a process in common with a claim.
+    fn near(&self, claim: &Claim) -> BTreeSet<usize> {
+        let sides = [&claim.near, &claim.far];
+        let qps = sides.iter().filter_map(|side| self.by_qp.get(&side.qp?));
+        let pids = sides.iter().flat_map(|side| {
+            let printed = side.process.as_ref().and_then(|process| process.pid);
+            [side.task, printed].into_iter().flatten()
+        });
+        let processes = pids.filter_map(|pid| self.by_process.get(&pid));
+        qps.chain(processes).flatten().copied().collect()
+    }
 }
 
 /// A process that has several queue pairs in ERR does not say of which one its line is.

@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use super::*;
-use crate::bpf::{QpFailure, QpSettings};
+use crate::bpf::{QpFailure, QpFailureKind, QpSettings};
 use crate::diagnosis::Outcome;
 use crate::explain::{Cause, Decoder, WcStatus};
 use crate::incident::{WireKind, WireTrouble};
-use crate::inventory::{Owner, Qp, QpState, QpType};
+use crate::inventory::{Change, Owner, Qp, QpEvent, QpState, QpType};
 
 fn at(seconds: f64) -> Timestamp {
     Timestamp::from_nanos(1_000_000_000_000 + Duration::from_secs_f64(seconds).as_nanos() as u64)
