@@ -166,7 +166,8 @@ impl Claim {
     pub(super) fn key(&self) -> impl Ord + use<> {
         let Place { time, line, .. } = &self.place;
         let time = time.map_or(u64::MAX, Timestamp::as_nanos);
-        let sides = [&self.near, &self.far].map(|end| (end.qp, end.ip));
+        let sides = [&self.near, &self.far]
+            .map(|end| (end.qp, end.ip, end.printed, end.process.clone(), end.device.clone()));
         (time, line.clone(), self.rank, sides)
     }
 

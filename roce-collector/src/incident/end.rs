@@ -30,7 +30,7 @@ pub(super) struct End {
 }
 
 /// Who printed a line, as far as lines say it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Process {
     pub(super) source: Arc<str>,
     /// It is the kernel: its host may have another name than the container of an application.

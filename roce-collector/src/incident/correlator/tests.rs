@@ -428,26 +428,56 @@ mod order {
 
     use super::*;
 
-    /// Signals of a failure of one queue pair that share some of its names with each other, but none with
-    /// another queue pair.
-    fn failure(n: u32) -> Vec<Signal> {
+    /// What two failures have in common.
+    #[derive(Clone, Copy, Debug)]
+    enum Shared {
+        Nothing,
+        Process,
+        ProcessAndPeer,
+    }
+
+    /// Signals of the failure of one queue pair. Most name its number, and it its peer's; some name only what it may
+    /// share with the other.
+    fn failure(n: u32, shared: Shared) -> Vec<Signal> {
         let (near, far) = (0x100 + n, 0x200 + n);
+        let pid = if matches!(shared, Shared::Nothing) { 4000 + n } else { 4242 };
+        let peer = if matches!(shared, Shared::ProcessAndPeer) { 12 } else { 20 + n };
+        let peer = format!("10.0.0.{peer}");
         let lines = |text: String| {
-            let text = text.replace("4242", &format!("{}", 4000 + n));
-            let text = text.replace("10.0.0.12", &format!("10.0.0.{}", 20 + n));
+            let text = text.replace("4242", &pid.to_string()).replace("10.0.0.12", &peer);
             text.replace("52184", &format!("{}", 50000 + n))
         };
         let mut trouble = seen(0.1, GAVE_UP, (Some(near), far));
         if let Signal::Wire(trouble) = &mut trouble {
-            trouble.responder = format!("10.0.0.{}", 20 + n).parse().expect("an address");
+            trouble.responder = peer.parse().expect("an address");
         }
-        let mut signals = vec![trouble, listed(0.9, FAILED, &qp(near, far, 4000 + n))];
+        let mut signals = vec![trouble, listed(0.9, FAILED, &qp(near, far, pid))];
         signals.extend(logged(0.2, "job", &lines(nccl_with_qp(near))));
         signals.extend(logged(0.3, "job", &lines(nccl(5, 249))));
         signals.extend(logged(0.4, "job", &lines(nccl(12, 129))));
         let kernel = format!("rdma_rxe: qp#{near} moved to error state");
         signals.extend(logged(0.5, "kmsg", &kernel));
+        // Nothing but the process.
+        let flush = "host-a:4242:4300 [0] NCCL WARN NET/IB : Got completion with error 5, opcode 0, len 0, \
+                     vendor err 249";
+        signals.extend(logged(0.6, "job", &lines(flush.to_owned())));
         signals
+    }
+
+    /// The number that a signal names.
+    fn number(signal: &Signal) -> Option<u32> {
+        match signal {
+            Signal::Log { record, .. } => record.local.qp,
+            Signal::Netlink(event) => Some(event.qp.lqpn),
+            Signal::Bpf(failure) => Some(failure.lqpn),
+            Signal::Wire(trouble) => trouble.requester_qp,
+        }
+    }
+
+    /// The port of the connection that a line names.
+    fn port(signal: &Signal) -> Option<u32> {
+        let Signal::Log { record, .. } = signal else { return None };
+        record.peer.port.map(u32::from)
     }
 
     /// What a group is about, without the order in which it was told.
@@ -463,37 +493,57 @@ mod order {
             correlator.take(signal, at(1.0));
         }
         let mut groups = correlator.due(at(3.0));
-        groups.extend(correlator.due(at(5.0)));
+        groups.extend(correlator.due(at(7.0)));
         groups
     }
 
     proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
         #[test]
         fn two_failures_never_mix(
             order in Just((0..100_usize).collect::<Vec<_>>()).prop_shuffle(),
             kept in prop::collection::vec(prop::bool::weighted(0.8), 100),
+            shared in prop::sample::select(vec![
+                Shared::Nothing,
+                Shared::Process,
+                Shared::ProcessAndPeer,
+            ]),
         ) {
-            let mut signals: Vec<_> = failure(1).into_iter().chain(failure(2)).collect();
-            let mut kept = kept.into_iter();
-            signals.retain(|signal| {
-                !matches!(signal, Signal::Log { .. }) || kept.next() == Some(true)
-            });
-            let in_order: Vec<_> = groups(signals.clone()).iter().map(content).collect();
-            let mut keyed: Vec<_> = order.into_iter().zip(signals).collect();
+            let all: Vec<_> =
+                failure(1, shared).into_iter().chain(failure(2, shared)).collect();
+            let signals = || {
+                let kept = all.iter().zip(&kept).filter(|(_, is_kept)| **is_kept);
+                kept.map(|(signal, _)| signal.clone())
+            };
+            let in_order: Vec<_> = groups(signals().collect()).iter().map(content).collect();
+            let mut keyed: Vec<_> = order.into_iter().zip(signals()).collect();
             keyed.sort_by_key(|(key, _)| *key);
             let shuffled = groups(keyed.into_iter().map(|(_, signal)| signal).collect());
-            prop_assert_eq!(shuffled.len(), 2);
             for group in &shuffled {
+                for name in [number, port] {
+                    let mut names: Vec<_> = group.signals().filter_map(name).collect();
+                    names.sort_unstable();
+                    names.dedup();
+                    prop_assert!(names.len() <= 1, "{names:x?} in one: {:#?}", content(group));
+                }
                 let (near, far) = (group.local().qp, group.peer().qp);
-                prop_assert_eq!(near.map(|near| near + 0x100), far, "ends of one queue pair");
-                let n = near.expect("a number") - 0x100;
-                for what in group.timeline().iter().map(|entry| &entry.what) {
-                    let other = format!("10.0.0.{}", 20 + 3 - n);
-                    prop_assert!(!what.contains(&other), "{what}");
+                if let (Some(near), Some(far)) = (near, far) {
+                    prop_assert_eq!(near + 0x100, far, "ends of one queue pair");
                 }
             }
             let contents: Vec<_> = shuffled.iter().map(content).collect();
             prop_assert_eq!(contents, in_order);
+        }
+    }
+
+    #[test]
+    fn two_whole_failures_are_two() {
+        for shared in [Shared::Nothing, Shared::Process, Shared::ProcessAndPeer] {
+            let signals = failure(1, shared).into_iter().chain(failure(2, shared));
+            let groups = groups(signals.collect());
+            let numbers: Vec<_> = groups.iter().map(|group| group.local().qp).collect();
+            assert_eq!(numbers, [Some(0x101), Some(0x102)], "{shared:?}");
         }
     }
 }
