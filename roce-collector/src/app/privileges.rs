@@ -5,7 +5,7 @@ use std::io;
 use anyhow::{Context, Result};
 use caps::{CapSet, Capability, CapsHashSet};
 
-/// For attaching again to interfaces that come back.
+/// For attaching again to interfaces that come back, and to modules that are loaded later.
 const KEPT: [Capability; 3] =
     [Capability::CAP_BPF, Capability::CAP_NET_ADMIN, Capability::CAP_PERFMON];
 

@@ -14,6 +14,7 @@ use crate::bpf::{
 };
 use crate::capture::Timestamp;
 use crate::cli::collector::Collector;
+use crate::explain::OWN_MARK;
 
 /// Time between two looks into the ring buffer, which has room for ten times what comes meanwhile.
 const TICK: Duration = Duration::from_millis(50);
@@ -126,6 +127,7 @@ impl Running {
 
 fn log(failure: &QpFailure) {
     tracing::warn!(
+        origin = OWN_MARK,
         device = &*failure.device,
         lqpn = failure.lqpn,
         rqpn = failure.settings.rqpn,
