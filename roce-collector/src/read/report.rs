@@ -39,8 +39,7 @@ pub struct ReadReport {
     /// QPs that were asked for and only connection manager messages name; left out when there are none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub unconnected: Vec<Unconnected>,
-    /// Queue pairs that died or stand still, of those that were asked for, in order of time. Empty: none was
-    /// found.
+    /// Queue pairs that died or stand still, of those that were asked for. Empty: none was found.
     pub incidents: Vec<Incident>,
     /// Incidents beyond the limit; left out when there are none.
     #[serde(skip_serializing_if = "is_zero")]

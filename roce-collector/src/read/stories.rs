@@ -3,17 +3,17 @@
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 
-use roce_common::flow::FlowKey;
+use roce_common::flow::{FlowKey, WideKey};
 use roce_common::wire::Transport;
 use serde::Serialize;
 
 use super::{FlowFilter, Reading};
 use crate::flow::{FlowId, FlowReport};
-use crate::pair::{QpEnd, QpPair};
+use crate::pair::{CmEvent, QpEnd, QpPair};
 use crate::timeline::{Entry, Moment, Story, merge};
 
 /// What goes from one host to one QP of another.
-pub(super) type Way = (IpAddr, QpEnd);
+type Way = (IpAddr, QpEnd);
 
 /// A QP whose connection never carried anything, as far as the file shows.
 #[derive(Clone, Debug, Serialize)]
@@ -68,23 +68,34 @@ pub(super) fn tell_others(
     ends.into_iter().map(tell).collect()
 }
 
-/// What happened on `ways`, with the connection manager's messages about `ends`.
-pub(super) fn timeline(reading: &Reading, ways: &[Way], ends: &[QpEnd]) -> Vec<Entry> {
-    let records = reading.records.iter().zip(&reading.recorders);
-    let stories: Vec<_> = records
-        .filter_map(|((key, ..), recorder)| {
-            let (id, tag) = (FlowId::of(key)?, key.tag()?);
-            let way = (id.src, QpEnd { ip: id.dst, qp: id.dst_qp });
-            ways.contains(&way).then_some(Story {
-                src: id.src,
-                dst_qp: id.dst_qp,
-                space: tag.space(),
-                is_cnp: tag.transport() == Transport::Cnp,
-                recorder,
-            })
-        })
-        .collect();
+fn timeline(reading: &Reading, ways: &[Way], ends: &[QpEnd]) -> Vec<Entry> {
+    let is_its = |key: &WideKey| {
+        FlowId::of(key)
+            .is_some_and(|id| ways.contains(&(id.src, QpEnd { ip: id.dst, qp: id.dst_qp })))
+    };
+    let records = reading.records.iter().enumerate().filter(|(_, (key, ..))| is_its(key));
     let connection = reading.connection_events.iter().filter(|event| ends.contains(&event.end));
+    of_records(reading, records.map(|(index, _)| index), connection)
+}
+
+/// What happened to some records, with the connection manager's messages about them.
+pub(super) fn of_records<'a>(
+    reading: &Reading,
+    records: impl Iterator<Item = usize>,
+    connection: impl Iterator<Item = &'a CmEvent>,
+) -> Vec<Entry> {
+    let story = |index: usize| {
+        let ((key, ..), recorder) = (reading.records.get(index)?, reading.recorders.get(index)?);
+        let (id, tag) = (FlowId::of(key)?, key.tag()?);
+        Some(Story {
+            src: id.src,
+            dst_qp: id.dst_qp,
+            space: tag.space(),
+            is_cnp: tag.transport() == Transport::Cnp,
+            recorder,
+        })
+    };
+    let stories: Vec<_> = records.filter_map(story).collect();
     let connection = connection.map(|event| (event.moment, event.sender, 1, event.event));
     let end = Moment { frame: reading.counts.total, time: reading.counts.last_time };
     merge(&stories, connection, end)

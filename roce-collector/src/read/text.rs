@@ -15,7 +15,7 @@ use crate::incident::write_incident;
 const MAX_ROWS: usize = 200;
 
 /// Incidents shown in full.
-const MAX_INCIDENTS: usize = 20;
+const MAX_INCIDENTS: usize = 8;
 
 /// Whether the output is a terminal that shows colours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

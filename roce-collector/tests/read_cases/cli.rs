@@ -174,6 +174,91 @@ fn damage_in_the_middle_is_an_error_after_the_report() {
     assert_eq!(report["packets"]["total"], 1);
 }
 
+const HOLE: &str = "lab/hole-stream-v4.va.pcap.gz";
+
+fn code(arguments: &[&str]) -> Option<i32> {
+    run(arguments).status.code()
+}
+
+#[test]
+fn a_queue_pair_that_died_is_exit_code_1() {
+    assert_eq!(code(&["read", "lab/full-write-v4.va.pcap.gz"]), Some(0));
+    assert_eq!(code(&["read", "lab/loss1-write-v4.va.pcap.gz"]), Some(0), "it recovered");
+    assert_eq!(code(&["read", "lab/err-badrkey-write-v4.va.pcap.gz"]), Some(1), "died");
+    assert_eq!(code(&["read", HOLE]), Some(1), "gave up");
+    assert_eq!(code(&["read", "lab/hole-send-retry7-v6.va.pcap.gz"]), Some(1), "stands still");
+    assert_eq!(code(&["read", HOLE, "--qp", "0x99"]), Some(0), "not the one that was asked for");
+}
+
+#[test]
+fn an_incident_for_people() {
+    let output = run(&["read", HOLE, "--captured-on", "10.0.0.1"]);
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(text.contains("\n1 incident: queue pairs that died or stand still\n"), "{text}");
+    let headline = "\nINCIDENTS\nIN TROUBLE forward_black_hole ";
+    assert!(text.contains(headline), "{text}");
+    assert!(text.contains("10.0.0.1 QP 0x13 -> 10.0.0.2 QP 0x13\n"), "{text}");
+    assert!(text.contains("the connection was ended (CM DREQ) 4.57 s later"), "{text}");
+    for part in ["  EVIDENCE\n", "  TIME LINE\n", "  NEXT STEPS\n", "timeout, 555 ms of silence"] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    assert!(text.lines().all(|line| line.len() <= 120 && line.trim_end() == line), "{text}");
+}
+
+#[test]
+fn a_log_beside_the_file() {
+    const LINE: &str = "host-a:1:1 [0] NCCL WARN NET/IB : Got completion from peer 10.0.0.2<52184> with error 12, \
+                        opcode 0, len 0, vendor err 129\n";
+    let directory = tempfile::tempdir().unwrap();
+    let plain = directory.path().join("job.log");
+    let noise = "host-a:1:1 [0] NCCL INFO Channel 00/02 : 0 1\n".repeat(20_000);
+    let log = format!("{noise}{LINE}{noise}");
+    fs::write(&plain, &log).unwrap();
+    let packed = directory.path().join("job.log.gz");
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    encoder.write_all(log.as_bytes()).unwrap();
+    fs::write(&packed, encoder.finish().unwrap()).unwrap();
+    for log in [&plain, &packed] {
+        let output = run(&["read", HOLE, "--format", "json", "--log", log.to_str().unwrap()]);
+        assert_eq!(output.status.code(), Some(1), "{output:?}");
+        assert!(output.stderr.is_empty(), "{output:?}");
+        let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let [incident] = &report["incidents"].as_array().unwrap()[..] else { panic!("{report:#}") };
+        assert_eq!(incident["outcome"], "died");
+        assert_eq!(incident["sources"], serde_json::json!(["log", "wire"]));
+        assert_eq!(incident["vendor_err"]["hex"], "0x81");
+    }
+    // A log alone is enough for the exit code.
+    let fine = "lab/full-write-v4.va.pcap.gz";
+    assert_eq!(code(&["read", fine, "--log", plain.to_str().unwrap()]), Some(1));
+    let cut = directory.path().join("cut.gz");
+    let packed = fs::read(&packed).unwrap();
+    fs::write(&cut, &packed[..packed.len() / 2]).unwrap();
+    let output = run(&["read", fine, "--log", cut.to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+    assert!(String::from_utf8_lossy(&output.stderr).contains("the log was read up to line"));
+    assert!(!output.stdout.is_empty(), "the report is there");
+}
+
+#[test]
+fn logs_and_facts_that_cannot_be_read() {
+    let fine = "lab/full-write-v4.va.pcap.gz";
+    assert_fails(&["read", fine, "--log", "no/such.log"], "no/such.log: No such file");
+    assert_fails(&["read", "-", "--log", "-"], "cannot both be standard input");
+    assert_fails(&["read", fine, "--facts", "lab/expected.json"], "lab/expected.json: is no JSON");
+    assert_fails(&["read", fine, "--facts", "no/such.json"], "no/such.json: cannot be read");
+}
+
+#[test]
+fn facts_of_the_hosts_decide() {
+    let directory = tempfile::tempdir().unwrap();
+    let facts = directory.path().join("facts.json");
+    fs::write(&facts, r#"{"responder": {"is_process_alive": false}}"#).unwrap();
+    let arguments = ["read", HOLE, "--format", "json", "--facts", facts.to_str().unwrap()];
+    let report: Value = serde_json::from_slice(&run(&arguments).stdout).unwrap();
+    assert_eq!(report["incidents"][0]["verdict"]["id"], "peer_silent", "{report:#}");
+}
+
 #[test]
 fn wrong_command_lines() {
     for (arguments, message) in [

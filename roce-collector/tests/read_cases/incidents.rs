@@ -1,6 +1,7 @@
 //! What died in a file, and why: real captures of both taps, with and without the log of the application.
 
 use std::fs;
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -28,8 +29,13 @@ fn reading(mut reader: CaptureReader) -> Reading {
 fn with_log(file: &Path, log: &str, on: Option<&str>) -> Vec<Incident> {
     let reading = reading(CaptureReader::open(file).unwrap_or_else(|error| panic!("{error}")));
     let hosts: Vec<_> = on.into_iter().map(|ip| ip.parse().expect("an address")).collect();
-    let tap = Tap { name: "test.pcap", hosts: &hosts };
-    let mut finder = IncidentFinder::new(&reading, tap, HostFacts::default());
+    beside(&reading, log, &hosts)
+}
+
+/// The incidents of a reading beside the lines of a log.
+fn beside(reading: &Reading, log: &str, hosts: &[IpAddr]) -> Vec<Incident> {
+    let tap = Tap { name: "test.pcap", hosts };
+    let mut finder = IncidentFinder::new(reading, tap, HostFacts::default());
     let source: Arc<str> = "job.log".into();
     let mut scanner = Scanner::new(DecoderLimits::default());
     scanner.feed(log.as_bytes(), &mut |record| finder.take(&source, record));
@@ -314,10 +320,45 @@ fn a_capture_that_ends_in_the_middle_is_no_incident() {
     for left in (0..scenario.frames.len()).rev().step_by(3) {
         scenario.frames.truncate(left.max(1));
         let reading = reading(open_bytes(scenario.to_pcap(Format::default()).expect("memory")));
-        let tap = Tap { name: "test", hosts: &[] };
-        let found = IncidentFinder::new(&reading, tap, HostFacts::default()).finish().found;
+        let found = beside(&reading, "", &[]);
         assert!(found.is_empty(), "{left} frames: {found:#?}");
     }
+}
+
+/// A mirror of one direction never shows an answer: silence of the responder cannot be told then.
+#[test]
+fn who_sees_one_direction_alone_claims_no_silence() {
+    for name in ["err-rnr-recover-v4.va", "hole-stream-v4.va", "ackloss5-write-v4.vb"] {
+        let mut reader = CaptureReader::open(&capture(&format!("lab/{name}.pcap.gz"))).expect(name);
+        let mut engine = Engine::new(10_000, MarkingPolicy::DEFAULT);
+        while let Some(frame) = reader.next_frame().expect("a sound file") {
+            let is_from_a = frame.data[26..30] == [10, 0, 0, 1];
+            if is_from_a {
+                engine.frame(&frame);
+            }
+        }
+        let reading = engine.finish();
+        assert_eq!(said(&beside(&reading, "", &[])), [], "{name}");
+        let incidents = beside(&reading, &nccl(None, A, B), &[]);
+        let evidence = format!("{:?}", incidents[0].evidence);
+        assert!(evidence.contains("anything from 10.0.0.2 to 10.0.0.1"), "{name}: {evidence}");
+        assert_ne!(incidents[0].verdict.id, Verdict::NeverConnected, "{name}");
+    }
+}
+
+#[test]
+fn each_queue_pair_has_an_incident_of_its_own() {
+    let mut engine = Engine::new(10_000, MarkingPolicy::DEFAULT);
+    for name in ["lab/hole-read-v4.va.pcap.gz", "lab/hole-stream-v4.va.pcap.gz"] {
+        let mut reader = CaptureReader::open(&capture(name)).expect("a capture");
+        while let Some(frame) = reader.next_frame().expect("a sound file") {
+            engine.frame(&frame);
+        }
+    }
+    let reading = engine.finish();
+    let found = beside(&reading, "", &[]);
+    let qps: Vec<_> = found.iter().map(|incident| incident.local.qp).collect();
+    assert_eq!(qps, [Some(0x12), Some(0x13)], "{found:#?}");
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! From a failure and the connection that it is of to an incident.
 
-use super::IncidentFinder;
+use super::{Scene, Told};
 use std::time::Duration;
 
 use super::connection::Connection;
@@ -9,28 +9,25 @@ use super::troubles::NO_TIME;
 use crate::capture::Timestamp;
 use crate::diagnosis::{Case, Evidence, Failure, Neighbours, Outcome, Sight, diagnose};
 use crate::incident::{Group, Incident, TimelineEntry, WireKind, WireTrouble};
-use crate::read::stories;
 use crate::timeline::{self, Line, fold};
 
 /// Lines of the connection's time line in an incident: of its beginning and of its end.
 const FIRST: usize = 4;
 const LAST: usize = 16;
 
-impl IncidentFinder<'_> {
+impl Scene<'_> {
     /// The incident that a group is told as, and the connection that it is of.
-    pub(super) fn incident<'c>(
-        &self,
-        matching: &Matching<'c, '_>,
-        group: &Group,
-    ) -> (Incident, Option<&'c Connection>) {
+    pub(super) fn incident(&self, matching: &Matching<'_, '_>, group: &Group) -> Told {
         let mut failure = group.failure();
         failure.time = failure.time.filter(|time| *time != NO_TIME);
         let is_in_time = self.span.is_none_or(|span| span.may_have(failure.time));
         let found = if is_in_time { matching.find(&failure) } else { Match::None };
-        let connection = match found {
-            Match::One(connection) => Some(connection),
+        let index = match found {
+            Match::One(index) => Some(index),
             _ => None,
         };
+        let connection = index.map(|index| &self.connections.all[index]);
+        let trouble = index.and_then(|index| self.troubles.get(&index)?.first());
         let (sight, neighbours) = match connection {
             Some(connection) => {
                 complete(&mut failure, connection);
@@ -44,22 +41,23 @@ impl IncidentFinder<'_> {
         let case = Case { failure, sight, neighbours, facts: self.facts.clone() };
         let mut diagnosis = diagnose(&case);
         diagnosis.finding.evidence.extend(what_was_found(&found, is_in_time));
-        diagnosis.finding.evidence.extend(connection.and_then(|it| self.end_of(it)));
+        let end = connection.zip(trouble).and_then(|(it, trouble)| self.end_of(it, trouble));
+        diagnosis.finding.evidence.extend(end);
+        let deaf = connection.filter(|connection| !self.connections.sees_answers(connection));
+        diagnosis.finding.evidence.extend(deaf.map(|connection| {
+            let Connection { requester, responder, .. } = connection;
+            Evidence::new(
+                "not seen",
+                format!("anything from {responder} to {requester}: answers may be there"),
+            )
+        }));
         let story = connection.map_or_else(Vec::new, |connection| self.story(connection));
         let mut incident = Incident::of(group, &case, &diagnosis, story);
         // An answered ladder is one of before the trouble in which the file ends.
-        if incident.outcome == Outcome::Recovered
-            && connection.and_then(|it| self.trouble(it)).is_some()
-        {
+        if incident.outcome == Outcome::Recovered && trouble.is_some() {
             incident.outcome = Outcome::Unknown;
         }
-        (incident, connection)
-    }
-
-    fn trouble(&self, connection: &Connection) -> Option<&WireTrouble> {
-        let its =
-            self.troubles.iter().find(|(index, _)| self.connections.all[*index] == *connection);
-        its.map(|(_, trouble)| trouble)
+        (incident, index)
     }
 
     /// When the trouble of a connection began.
@@ -69,8 +67,7 @@ impl IncidentFinder<'_> {
     }
 
     /// What came after the last try of a connection that gave up, or may have.
-    fn end_of(&self, connection: &Connection) -> Option<Evidence> {
-        let trouble = self.trouble(connection)?;
+    fn end_of(&self, connection: &Connection, trouble: &WireTrouble) -> Option<Evidence> {
         let last = trouble.time;
         let what = match trouble.kind {
             WireKind::GaveUp { .. } => "after the last try",
@@ -95,16 +92,7 @@ impl IncidentFinder<'_> {
 
     /// What happened to a connection, in short.
     fn story(&self, connection: &Connection) -> Vec<TimelineEntry> {
-        let ends: Vec<_> = connection.ends().into_iter().flatten().collect();
-        let ways: Vec<_> = match connection.ends() {
-            [Some(requester), Some(responder)] => {
-                vec![(requester.ip, responder), (responder.ip, requester)]
-            }
-            [_, Some(responder)] => vec![(connection.requester, responder)],
-            [Some(requester), None] => vec![(connection.responder, requester)],
-            [None, None] => Vec::new(),
-        };
-        let entries = stories::timeline(self.connections.reading, &ways, &ends);
+        let entries = self.connections.timeline(connection);
         let mut time = None;
         let lines = fold(&entries, FIRST, LAST);
         let told = lines.into_iter().map(|line| {
@@ -152,7 +140,7 @@ fn complete(failure: &mut Failure, connection: &Connection) {
 }
 
 /// Why no packets are shown, where that needs words.
-fn what_was_found(found: &Match<'_>, is_in_time: bool) -> Option<Evidence> {
+fn what_was_found(found: &Match, is_in_time: bool) -> Option<Evidence> {
     let why = match found {
         Match::One(_) => return None,
         Match::Several(count) => {

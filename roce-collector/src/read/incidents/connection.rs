@@ -1,6 +1,6 @@
 //! Connections of a file, each from one requester to one responder.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::net::IpAddr;
 
 use roce_common::flow::{FlowKey, PsnSpace};
@@ -9,8 +9,8 @@ use roce_common::wire::Transport;
 use crate::capture::Timestamp;
 use crate::flow::{FlowId, RecordTotals};
 use crate::pair::{CmEvent, QpEnd, SourceQps};
-use crate::read::{Notes, Reading, SequenceFacts};
-use crate::timeline::{Event, Recorder};
+use crate::read::{Notes, Reading, SequenceFacts, stories};
+use crate::timeline::{Entry, Event, Recorder};
 
 /// The requests of one QP to another, and what comes back. A pair that asks both ways is two of them.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,15 +32,22 @@ pub(super) struct Connection {
 pub(super) struct Connections<'a> {
     pub(super) reading: &'a Reading,
     pub(super) all: Vec<Connection>,
+    ways: HashMap<Way, Records>,
     /// By requester and responder.
     between: HashMap<(IpAddr, IpAddr), Vec<usize>>,
+    /// Senders and receivers of anything.
+    directions: HashSet<(IpAddr, IpAddr)>,
     /// Messages of the connection manager by the ends that they are about.
     messages: HashMap<QpEnd, Vec<&'a CmEvent>>,
 }
 
-/// Records that go one way: from one host to one QP of another.
+/// From one host to one QP of another.
+type Way = (IpAddr, IpAddr, u32);
+
+/// Records that go one way.
 #[derive(Debug, Default)]
-struct Way {
+struct Records {
+    requests: Vec<usize>,
     answers: Vec<usize>,
     notifications: Vec<usize>,
     is_claimed: bool,
@@ -50,14 +57,19 @@ impl<'a> Connections<'a> {
     /// Finds the reliable connections of `reading`.
     pub(super) fn of(reading: &'a Reading) -> Self {
         let sources = SourceQps::of(&reading.pairs);
-        let mut ways: HashMap<(IpAddr, IpAddr, u32), Way> = HashMap::new();
+        let mut ways: HashMap<Way, Records> = HashMap::new();
         let mut requests = Vec::new();
+        let mut directions = HashSet::new();
         for (index, (key, ..)) in reading.records.iter().enumerate() {
             let (Some(id), Some(tag)) = (FlowId::of(key), key.tag()) else { continue };
             let way = (id.src, id.dst, id.dst_qp);
+            directions.insert((id.src, id.dst));
             match (tag.transport(), tag.space()) {
                 (Transport::Cnp, _) => ways.entry(way).or_default().notifications.push(index),
-                (Transport::Rc | Transport::Xrc, PsnSpace::Request) => requests.push((index, id)),
+                (Transport::Rc | Transport::Xrc, PsnSpace::Request) => {
+                    ways.entry(way).or_default().requests.push(index);
+                    requests.push((index, id));
+                }
                 (Transport::Rc | Transport::Xrc, _) => {
                     ways.entry(way).or_default().answers.push(index);
                 }
@@ -85,16 +97,16 @@ impl<'a> Connections<'a> {
             })
             .collect();
         let mut alone: Vec<_> = ways
-            .into_iter()
+            .iter()
             .filter(|(_, way)| !way.is_claimed && !way.answers.is_empty())
-            .map(|((src, dst, dst_qp), way)| Connection {
+            .map(|(&(src, dst, dst_qp), way)| Connection {
                 requester: dst,
                 requester_qp: Some(dst_qp),
                 responder: src,
                 responder_qp: sources.find(src, dst, dst_qp),
                 requests: None,
-                answers: way.answers,
-                notifications: way.notifications,
+                answers: way.answers.clone(),
+                notifications: way.notifications.clone(),
             })
             .collect();
         alone.sort_by_key(|connection| connection.answers.first().copied());
@@ -108,7 +120,12 @@ impl<'a> Connections<'a> {
         for event in &reading.connection_events {
             messages.entry(event.end).or_default().push(event);
         }
-        Self { reading, all, between, messages }
+        Self { reading, all, ways, between, directions, messages }
+    }
+
+    /// Whether the tap sees what the responder's host sends to the requester's at all.
+    pub(super) fn sees_answers(&self, connection: &Connection) -> bool {
+        self.directions.contains(&(connection.responder, connection.requester))
     }
 
     /// Those between the same hosts, in the same direction.
@@ -144,6 +161,17 @@ impl<'a> Connections<'a> {
     /// When the last of the answers was seen.
     pub(super) fn last_answer(&self, connection: &Connection) -> Option<Timestamp> {
         connection.answers.iter().filter_map(|&record| self.last_seen(record)).max()
+    }
+
+    /// What happened to a connection, in both directions.
+    pub(super) fn timeline(&self, connection: &Connection) -> Vec<Entry> {
+        let Connection { requester, responder, .. } = *connection;
+        let there = connection.responder_qp.map(|qp| (requester, responder, qp));
+        let back = connection.requester_qp.map(|qp| (responder, requester, qp));
+        let ways = [there, back].into_iter().flatten().filter_map(|way| self.ways.get(&way));
+        let records = ways.flat_map(|way| [&way.requests, &way.answers, &way.notifications]);
+        let records = records.flatten().copied();
+        stories::of_records(self.reading, records, self.messages(connection).into_iter())
     }
 
     /// Messages of the connection manager about a connection, in order.

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::net::IpAddr;
 use std::time::Duration;
 
+use super::Troubles;
 use super::connection::{Connection, Connections};
 use crate::capture::Timestamp;
 use crate::diagnosis::Failure;
@@ -12,16 +13,15 @@ use crate::diagnosis::Failure;
 #[derive(Debug)]
 pub(super) struct Matching<'c, 'a> {
     connections: &'c Connections<'a>,
-    /// Which of them are in trouble.
-    is_troubled: Vec<bool>,
+    troubles: &'c Troubles,
     hosts: HashSet<IpAddr>,
 }
 
 /// What was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Match<'c> {
-    /// This one.
-    One(&'c Connection),
+pub(super) enum Match {
+    /// The one at this place.
+    One(usize),
     /// So many fit, and none of them more than the others.
     Several(usize),
     /// None.
@@ -52,10 +52,10 @@ const BEFORE: Duration = Duration::from_mins(1);
 const AFTER: Duration = Duration::from_secs(1);
 
 impl<'c, 'a> Matching<'c, 'a> {
-    pub(super) fn new(connections: &'c Connections<'a>, is_troubled: Vec<bool>) -> Self {
+    pub(super) fn new(connections: &'c Connections<'a>, troubles: &'c Troubles) -> Self {
         let ends = connections.all.iter().flat_map(|it| [it.requester, it.responder]);
         let hosts = ends.collect();
-        Self { connections, is_troubled, hosts }
+        Self { connections, troubles, hosts }
     }
 
     /// The connection whose requester failed, as far as it can be told.
@@ -63,7 +63,7 @@ impl<'c, 'a> Matching<'c, 'a> {
     /// QP numbers decide. Without one, the addresses must lead to one connection in trouble, to one that ends at
     /// that time, or to one alone.
     /// An address that is not in the file is none of the RDMA network: NCCL prints that of its TCP connection.
-    pub(super) fn find(&self, failure: &Failure) -> Match<'c> {
+    pub(super) fn find(&self, failure: &Failure) -> Match {
         let side =
             |ip: Option<IpAddr>, qp| Side { ip: ip.filter(|ip| self.hosts.contains(ip)), qp };
         let local = side(failure.local_ip, failure.local_qp);
@@ -76,16 +76,17 @@ impl<'c, 'a> Matching<'c, 'a> {
         }
     }
 
-    fn search(&self, requester: Side, responder: Side, time: Option<Timestamp>) -> Match<'c> {
-        let all = self.connections.all.iter().zip(&self.is_troubled);
-        let fitting = all.filter_map(|(connection, is_troubled)| {
+    fn search(&self, requester: Side, responder: Side, time: Option<Timestamp>) -> Match {
+        let all = self.connections.all.iter().enumerate();
+        let fitting = all.filter_map(|(index, connection)| {
             let hosts = agree(requester.ip, Some(connection.requester))?
                 + agree(responder.ip, Some(connection.responder))?;
             let qps = agree(requester.qp, connection.requester_qp)?
                 + agree(responder.qp, connection.responder_qp)?;
             let ends_then = self.ends_near(connection, time);
-            let fit = Fit { qps, is_troubled: *is_troubled, ends_then, hosts };
-            (qps + hosts > 0).then_some((fit, connection))
+            let is_troubled = self.troubles.contains_key(&index);
+            let fit = Fit { qps, is_troubled, ends_then, hosts };
+            (qps + hosts > 0).then_some((fit, index))
         });
         let fitting: Vec<_> = fitting.collect();
         let Some((best, _)) = fitting.iter().max_by_key(|(fit, _)| *fit) else {

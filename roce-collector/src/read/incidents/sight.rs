@@ -60,7 +60,8 @@ impl Connections<'_> {
                 Some(Payload { passed, repeated })
             }),
             was_disconnected: self.was_disconnected(connection, ladder.as_ref()),
-            is_from_start: self.is_from_start(connection, record),
+            // Where no answer can be seen, "never answered" cannot be said.
+            is_from_start: self.sees_answers(connection) && self.is_from_start(connection, record),
         }
     }
 

@@ -97,6 +97,8 @@ fn unanswered(connections: &Connections<'_>, connection: &Connection) -> Option<
     let kind = if !is_closed && silence < patience && tries.count > MOST_RETRIES {
         let age = tries.first.map_or(Duration::ZERO, |first| last.since(first));
         WireKind::Stalled { psn, tries: tries.count, age }
+    } else if !connections.sees_answers(connection) {
+        return None; // The last try may have had its answer.
     } else if is_closed || silence >= patience || tries.pause > Duration::ZERO {
         WireKind::GaveUp { psn, tries: tries.count, silence }
     } else {
