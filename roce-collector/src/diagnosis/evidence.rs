@@ -59,7 +59,13 @@ pub(super) fn of_taps(case: &Case) -> Vec<Evidence> {
             };
             format!("{tries} tries, {answers}")
         };
-        Some(Evidence::new(format!("at {}", tap.tap), value))
+        let unseen = requests.sequence.map_or(0, |sequence| sequence.unseen);
+        let missed = if unseen > 0 {
+            format!(", {unseen} packets not seen by this tap")
+        } else {
+            String::new()
+        };
+        Some(Evidence::new(format!("at {}", tap.tap), value + &missed))
     });
     seen.collect()
 }

@@ -103,7 +103,8 @@ fn between_taps(case: &Case) -> Option<Break> {
     let ladder = near.ladder()?;
     let arrived = far.arrivals_of(&ladder);
     if arrived == 0 {
-        return Some(Break::new(Verdict::ForwardBlackHole, Why::LostBetweenTaps, CERTAIN));
+        let found = Break::new(Verdict::ForwardBlackHole, Why::LostBetweenTaps, CERTAIN);
+        return (!far.misses_packets()).then_some(found);
     }
     if !is_most_of(arrived.into(), ladder.tries.into()) {
         // Some tries pass and some do not: loss, but no hole.
@@ -125,7 +126,7 @@ fn one_tap(case: &Case) -> Option<Break> {
     let views = || [near(case), far(case)].into_iter().flatten();
     let Some(here) = views().find(|view| view.tries() > 0) else {
         let here = view(case, Place::AtResponder).filter(|_| near(case).is_none())?;
-        let was_answered = here.heard() != Heard::Never;
+        let was_answered = here.heard() != Heard::Never && !here.misses_packets();
         let found = Break::new(Verdict::ForwardBlackHole, Why::NoRetryArrived, STRONG);
         return was_answered.then_some(found);
     };
@@ -244,11 +245,20 @@ impl View<'_> {
         self.ladder().map_or(0, |ladder| ladder.tries).max(self.repeats_after_ack())
     }
 
-    /// How many tries of the same PSN came by here. Where each was answered, they make no ladder.
+    /// How many of these tries came by here. Where each was answered, they make no ladder; where the tap
+    /// misses some, the oldest PSN may be another one.
     fn arrivals_of(&self, ladder: &Ladder) -> u32 {
         let ladders = self.requests().filter_map(|requests| requests.ladder);
-        let same = ladders.filter(|here| here.psn == ladder.psn).map(|here| here.tries);
-        same.max().unwrap_or(0).max(self.repeats_after_ack())
+        let tries = ladders.filter(|here| !here.was_answered || here.psn == ladder.psn);
+        tries.map(|here| here.tries).max().unwrap_or(0).max(self.repeats_after_ack())
+    }
+
+    /// More than one packet of a hundred was acknowledged and not seen: that a try was not seen says nothing.
+    fn misses_packets(&self) -> bool {
+        self.requests().any(|requests| {
+            let unseen = requests.sequence.map_or(0, |sequence| sequence.unseen);
+            unseen.saturating_mul(100) > requests.packets
+        })
     }
 
     fn heard(&self) -> Heard {

@@ -61,7 +61,8 @@ mod tests {
         answered_before, answered_since, asking, cannot_tell, fits, is_sure, repeating,
         retries_exceeded, seen, tap,
     };
-    use crate::diagnosis::{Place, Sight};
+    use crate::diagnosis::{Place, Requests, Sight};
+    use crate::flow::SequenceReport;
 
     #[test]
     fn tries_do_not_arrive() {
@@ -120,6 +121,22 @@ mod tests {
         assert_eq!(judge(&seen(vec![arrives])), Opinion::RuledOut);
         let two = seen(vec![tap(Place::AtRequester, asking(2), answered_before())]);
         assert_eq!(judge(&two), Opinion::RuledOut, "two tries are no trouble yet");
+    }
+
+    /// `peer_killed` of the lab with a third of the packets taken out: tries arrived, and the tap missed them.
+    #[test]
+    fn a_tap_that_misses_packets_does_not_tell_what_arrives() {
+        let missing = |unseen| {
+            let sequence = SequenceReport { unseen, ..SequenceReport::default() };
+            let requests = Requests { sequence: Some(sequence), ..asking(0) };
+            tap(Place::AtResponder, requests, answered_before())
+        };
+        let near = tap(Place::AtRequester, asking(3), answered_before());
+        is_sure(&fits(judge(&seen(vec![near.clone(), missing(4)]))), CERTAIN);
+        is_sure(&fits(judge(&seen(vec![near, missing(5)]))), OPEN);
+        let mut case = retries_exceeded();
+        case.sight = Sight::Seen(vec![missing(5)]);
+        cannot_tell(&judge(&case));
     }
 
     #[test]
