@@ -16,7 +16,8 @@ use super::application::signal;
 use crate::vm::SHARED;
 
 const ADDRESS: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 9977);
-const PATIENCE: Duration = Duration::from_secs(40);
+/// The verifier takes a minute and more under emulation on a busy machine.
+const PATIENCE: Duration = Duration::from_mins(4);
 const POLL: Duration = Duration::from_millis(100);
 
 /// A running collector that looks at both hosts.

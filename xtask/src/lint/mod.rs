@@ -42,10 +42,11 @@ fn format(repository: &Repository) -> Result<()> {
     process::run(
         process::cargo().current_dir(repository.root()).args(["fmt", "--all", "--check"]),
     )?;
-    let fuzz = repository.root().join("fuzz/Cargo.toml");
-    if fuzz.is_file() {
+    // Workspaces of their own.
+    for manifest in ["fuzz/Cargo.toml", "testkit/verbs/Cargo.toml"] {
         let arguments = ["fmt", "--check", "--manifest-path"];
-        process::run(process::cargo().args(arguments).arg(fuzz))?;
+        let path = repository.root().join(manifest);
+        process::run(process::cargo().args(arguments).arg(path))?;
     }
     Ok(())
 }

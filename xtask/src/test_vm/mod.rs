@@ -37,7 +37,7 @@ const TOOLS: [Tool; 6] = [
 
 /// Where soft-RoCE works best: it has a socket for each namespace.
 const DEFAULT_RELEASE: Release = Release::V7;
-const BOOT_LIMIT: Duration = Duration::from_mins(3);
+const BOOT_LIMIT: Duration = Duration::from_mins(6);
 const MATRIX_LIMIT: Duration = Duration::from_mins(10);
 /// Longest time that one run of a scenario may take, on a busy machine.
 const RUN_LIMIT: Duration = Duration::from_mins(1);
