@@ -311,9 +311,10 @@ impl Picture<'_> {
         let (Some(requester), Some(responder)) = (failure.local_ip, failure.peer_ip) else {
             return neighbours;
         };
+        let since = self.troubled_since(requester, responder, failure);
         let mut witnesses: HashMap<u32, bool> = HashMap::new();
         for record in self.between(requester, responder).filter(|record| is_request(record)) {
-            self.add_traffic(&mut neighbours, record);
+            self.add_traffic(&mut neighbours, record, since);
             if is_of(record, failure) || !self.is_witness(record) {
                 continue;
             }
@@ -330,10 +331,19 @@ impl Picture<'_> {
         neighbours
     }
 
-    fn add_traffic(&self, neighbours: &mut Neighbours, record: &SeenRecord<'_>) {
+    /// The second in which the trouble of a connection began; what others met before is another story.
+    fn troubled_since(&self, requester: IpAddr, responder: IpAddr, failure: &Failure) -> u32 {
+        let requests = self.between(requester, responder).filter(|record| is_of(record, failure));
+        let seconds = requests.flat_map(|record| self.seconds(record));
+        let first = seconds.filter(|second| second.is_troubled()).map(|second| second.at).min();
+        let recent = self.now.seconds().saturating_sub(WITNESS_SECONDS);
+        first.map_or(recent, |first| first.min(recent))
+    }
+
+    fn add_traffic(&self, neighbours: &mut Neighbours, record: &SeenRecord<'_>, since: u32) {
         let mut traffic = Traffic::default();
         let mut mismarked = 0;
-        for second in self.seconds(record) {
+        for second in self.seconds(record).filter(|second| second.at >= since) {
             traffic.packets += u64::from(second.packets);
             traffic.lost += u64::from(second.lost);
             traffic.retransmitted += u64::from(second.retransmitted);
