@@ -12,7 +12,7 @@ use roce_collector::incident::Incident;
 use roce_collector::read::{Engine, FlowFilter, IncidentFinder, ReadReport, Reading, Source, Tap};
 use roce_common::marking::MarkingPolicy;
 use roce_testkit::capture::Format;
-use roce_testkit::scenario::{Connection, LossAt, go_back_n};
+use roce_testkit::scenario::{Connection, Frame, LossAt, go_back_n, reads};
 
 use super::{capture, open_bytes, read};
 
@@ -228,6 +228,22 @@ fn a_line_finds_its_packets_by_qp_number() {
     assert_eq!(unnamed[0].peer.qp, None, "none is picked by chance");
 }
 
+/// NCCL before 2.18 prints nothing but the address of its TCP connection.
+#[test]
+fn addresses_of_other_networks_are_passed_over() {
+    let log = "host-a:4242:4300 [0] NCCL WARN NET/IB : Got completion from peer 192.0.2.12<60054> with error 12, \
+               opcode 32552, len 32549, vendor err 129\n";
+    let file = capture("lab/full-write-v4.vb.pcap.gz");
+    let incidents = with_log(&file, log, None);
+    let [incident] = &incidents[..] else { panic!("{incidents:#?}") };
+    assert_eq!(incident.local.qp, None, "nothing ties it to the only connection: {incident:#?}");
+    let numbered = nccl(Some(read("lab/full-write-v4.vb.pcap.gz").pairs[0].a.qp), A, B);
+    let first = numbered.lines().next().expect("a line with the QP number");
+    let incidents = with_log(&file, &format!("{first}\n{log}"), None);
+    let [incident] = &incidents[..] else { panic!("{incidents:#?}") };
+    assert_eq!(incident.peer.ip, B.parse().ok(), "{incident:#?}");
+}
+
 #[test]
 fn a_line_finds_its_packets_by_address() {
     let file = capture("lab/hole-stream-v4.va.pcap.gz");
@@ -323,6 +339,25 @@ fn a_capture_that_ends_in_the_middle_is_no_incident() {
         let found = beside(&reading, "", &[]);
         assert!(found.is_empty(), "{left} frames: {found:#?}");
     }
+}
+
+/// Where READ responses are lost behind the tap, the requester asks again for what the tap saw answered.
+#[test]
+fn reads_that_are_answered_in_vain() {
+    let mut scenario = reads(&Connection::ipv4(1), 5, 4);
+    let is_request = |frame: &Frame| frame.bytes[42] == 12; // RC READ request
+    let last = scenario.frames.iter().rposition(is_request).expect("a READ");
+    let again = scenario.frames[last..].to_vec();
+    for turn in 1..=4 {
+        let late = again.iter().cloned().map(|mut frame| {
+            frame.nanos += turn * 500_000_000;
+            frame
+        });
+        scenario.frames.extend(late);
+    }
+    let file = scenario.to_pcap(Format::default()).expect("memory");
+    let incidents = beside(&reading(open_bytes(file)), "", &[]);
+    assert_eq!(said(&incidents), [(Outcome::Unknown, Verdict::ReverseBlackHole)], "{incidents:#?}");
 }
 
 /// A mirror of one direction never shows an answer: silence of the responder cannot be told then.

@@ -1,11 +1,11 @@
 //! From a failure and the connection that it is of to an incident.
 
-use super::{Scene, Told};
 use std::time::Duration;
 
 use super::connection::Connection;
 use super::matching::{Match, Matching};
 use super::troubles::NO_TIME;
+use super::{Scene, Told};
 use crate::capture::Timestamp;
 use crate::diagnosis::{Case, Evidence, Failure, Neighbours, Outcome, Sight, diagnose};
 use crate::incident::{Group, Incident, TimelineEntry, WireKind, WireTrouble};
@@ -23,14 +23,14 @@ impl Scene<'_> {
         let is_in_time = self.span.is_none_or(|span| span.may_have(failure.time));
         let found = if is_in_time { matching.find(&failure) } else { Match::None };
         let index = match found {
-            Match::One(index) => Some(index),
-            _ => None,
+            Match::One(index) | Match::Other(index) => Some(index),
+            Match::Several(_) | Match::None => None,
         };
         let connection = index.map(|index| &self.connections.all[index]);
         let trouble = index.and_then(|index| self.troubles.get(&index)?.first());
         let (sight, neighbours) = match connection {
             Some(connection) => {
-                complete(&mut failure, connection);
+                complete(&mut failure, connection, matches!(found, Match::Other(_)));
                 let since = self.trouble_of(connection).or(failure.time);
                 let sight = self.connections.sight(connection, self.tap);
                 (Sight::Seen(vec![sight]), self.connections.neighbours(connection, since))
@@ -53,6 +53,10 @@ impl Scene<'_> {
         }));
         let story = connection.map_or_else(Vec::new, |connection| self.story(connection));
         let mut incident = Incident::of(group, &case, &diagnosis, story);
+        if connection.is_some() {
+            // Programs may name addresses of another network.
+            (incident.local.ip, incident.peer.ip) = (case.failure.local_ip, case.failure.peer_ip);
+        }
         // An answered ladder is one of before the trouble in which the file ends.
         if incident.outcome == Outcome::Recovered && trouble.is_some() {
             incident.outcome = Outcome::Unknown;
@@ -118,22 +122,12 @@ fn words(duration: Duration) -> String {
 }
 
 /// What packets say of both ends, where error sources do not.
-fn complete(failure: &mut Failure, connection: &Connection) {
-    let is_swapped = failure.local_ip == Some(connection.responder)
-        || failure.local_qp.is_some()
-            && failure.local_qp == connection.responder_qp
-            && failure.local_ip != Some(connection.requester);
-    let [near, far] = if is_swapped {
-        [
-            (connection.responder, connection.responder_qp),
-            (connection.requester, connection.requester_qp),
-        ]
-    } else {
-        [
-            (connection.requester, connection.requester_qp),
-            (connection.responder, connection.responder_qp),
-        ]
-    };
+fn complete(failure: &mut Failure, connection: &Connection, is_of_responder: bool) {
+    let mut near = (connection.requester, connection.requester_qp);
+    let mut far = (connection.responder, connection.responder_qp);
+    if is_of_responder {
+        std::mem::swap(&mut near, &mut far);
+    }
     (failure.local_ip, failure.peer_ip) = (Some(near.0), Some(far.0));
     failure.local_qp = failure.local_qp.or(near.1);
     failure.peer_qp = failure.peer_qp.or(far.1);
@@ -142,7 +136,7 @@ fn complete(failure: &mut Failure, connection: &Connection) {
 /// Why no packets are shown, where that needs words.
 fn what_was_found(found: &Match, is_in_time: bool) -> Option<Evidence> {
     let why = match found {
-        Match::One(_) => return None,
+        Match::One(_) | Match::Other(_) => return None,
         Match::Several(count) => {
             format!(
                 "{count} connections fit what is known of this one; a QP number would tell which"

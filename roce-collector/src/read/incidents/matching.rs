@@ -22,6 +22,8 @@ pub(super) struct Matching<'c, 'a> {
 pub(super) enum Match {
     /// The one at this place.
     One(usize),
+    /// The same, but it is its responder that failed.
+    Other(usize),
     /// So many fit, and none of them more than the others.
     Several(usize),
     /// None.
@@ -58,7 +60,7 @@ impl<'c, 'a> Matching<'c, 'a> {
         Self { connections, troubles, hosts }
     }
 
-    /// The connection whose requester failed, as far as it can be told.
+    /// The connection that failed, as far as it can be told.
     ///
     /// QP numbers decide. Without one, the addresses must lead to one connection in trouble, to one that ends at
     /// that time, or to one alone.
@@ -71,7 +73,10 @@ impl<'c, 'a> Matching<'c, 'a> {
         let time = failure.time;
         match self.search(local, peer, time) {
             // The line may be one of the responder, which has no requests of its own.
-            Match::None if local.qp.or(peer.qp).is_some() => self.search(peer, local, time),
+            Match::None if local.qp.or(peer.qp).is_some() => match self.search(peer, local, time) {
+                Match::One(index) => Match::Other(index),
+                found => found,
+            },
             found => found,
         }
     }

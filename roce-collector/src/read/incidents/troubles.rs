@@ -71,7 +71,7 @@ fn not_ready(connections: &Connections<'_>, connection: &Connection) -> Option<F
         Some(time) => has_ended(connections, connection, time, wait),
         None => false,
     };
-    // A counter of 7 stands for ever, IBTA 9.9.2.1.1: who was refused more often may go on.
+    // Where the file ends with it, the sender may go on: the standard has a counter for "for ever".
     let is_end = is_over || refusals >= MIN_TRIES;
     is_end.then_some((last.time, WireKind::NotReady { psn: psn.get(), refusals }))
 }

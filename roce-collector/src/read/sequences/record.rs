@@ -116,9 +116,9 @@ impl RecordSequence {
             moment: seen.packet.moment,
             due: self.word.next(),
             silence: is_timeout.then(|| Duration::from_micros(idle.into())),
-            // Of a READ, a later response says nothing of the one that is asked for again.
-            acknowledged: (begins_here && kind != SequenceKind::Read && acks.has_acknowledged(psn))
-                .then_some(psn),
+            // Of a READ, a later response says nothing of the one that is asked for again; but asked for again
+            // and again, they are lost on the way back, wherever that is.
+            acknowledged: (begins_here && acks.has_acknowledged(psn)).then_some(psn),
             payload: (begins_here && kind != SequenceKind::Read)
                 .then(|| (payload, self.sizes.largest_before(psn))),
             answers,
