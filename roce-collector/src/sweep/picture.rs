@@ -1,5 +1,8 @@
 //! What the taps saw of connections that are in trouble, as the rules of diagnosis want it.
 
+mod neighbours;
+mod story;
+
 use std::collections::{HashMap, HashSet};
 use std::net::IpAddr;
 use std::time::Duration;
@@ -12,15 +15,10 @@ use super::history::{HISTORY_SECONDS, Second};
 use super::records::SeenRecord;
 use super::{Moment, Sweeper};
 use crate::capture::Timestamp;
-use crate::diagnosis::{
-    Answers, Failure, Ladder, Neighbours, Payload, Place, Requests, Sight, TapSight, Traffic,
-};
+use crate::diagnosis::{Answers, Failure, Ladder, Payload, Place, Requests, Sight, TapSight};
 use crate::flow::{NakReport, SequenceReport};
-use crate::incident::TimelineEntry;
-use crate::timeline::{Entry, Event, RewindCause};
+use crate::timeline::{Event, RewindCause};
 
-/// Other connections count as witnesses when they were active in so many seconds before.
-const WITNESS_SECONDS: u32 = 10;
 /// A record that is new in the first sweeps may be older than the collector.
 const START_SECONDS: u32 = 2;
 
@@ -305,94 +303,6 @@ impl Picture<'_> {
         story.rev().take_while(|event| is_such(event)).count() as u32
     }
 
-    /// Other connections from the requester's host to the responder's.
-    pub fn neighbours(&self, failure: &Failure) -> Neighbours {
-        let mut neighbours = Neighbours::default();
-        let (Some(requester), Some(responder)) = (failure.local_ip, failure.peer_ip) else {
-            return neighbours;
-        };
-        let since = self.troubled_since(requester, responder, failure);
-        let mut witnesses: HashMap<u32, bool> = HashMap::new();
-        for record in self.between(requester, responder).filter(|record| is_request(record)) {
-            self.add_traffic(&mut neighbours, record, since);
-            if is_of(record, failure) || !self.is_witness(record) {
-                continue;
-            }
-            let Some(source_qp) = record.totals.peer_qp else { continue };
-            let mut back = self.between(responder, requester);
-            let is_answered = back.any(|answers| {
-                answers.id.dst_qp == source_qp && !is_request(answers) && self.is_witness(answers)
-            });
-            *witnesses.entry(record.id.dst_qp).or_default() |= is_answered;
-        }
-        neighbours.to_peer = witnesses.len() as u32;
-        neighbours.answered = witnesses.values().filter(|is_answered| **is_answered).count() as u32;
-        neighbours.unanswered = neighbours.to_peer - neighbours.answered;
-        neighbours
-    }
-
-    /// The second in which the trouble of a connection began; what others met before is another story.
-    fn troubled_since(&self, requester: IpAddr, responder: IpAddr, failure: &Failure) -> u32 {
-        let requests = self.between(requester, responder).filter(|record| is_of(record, failure));
-        let seconds = requests.flat_map(|record| self.seconds(record));
-        let first = seconds.filter(|second| second.is_troubled()).map(|second| second.at).min();
-        let recent = self.now.seconds().saturating_sub(WITNESS_SECONDS);
-        first.map_or(recent, |first| first.min(recent))
-    }
-
-    fn add_traffic(&self, neighbours: &mut Neighbours, record: &SeenRecord<'_>, since: u32) {
-        let mut traffic = Traffic::default();
-        let mut mismarked = 0;
-        for second in self.seconds(record).filter(|second| second.at >= since) {
-            traffic.packets += u64::from(second.packets);
-            traffic.lost += u64::from(second.lost);
-            traffic.retransmitted += u64::from(second.retransmitted);
-            mismarked += u64::from(second.mismarked);
-        }
-        let is_wrong = mismarked * 2 > traffic.packets;
-        let sum =
-            if is_wrong { &mut neighbours.wrongly_marked } else { &mut neighbours.rightly_marked };
-        sum.packets += traffic.packets;
-        sum.lost += traffic.lost;
-        sum.retransmitted += traffic.retransmitted;
-    }
-
-    /// Events of both directions, in order of time.
-    pub fn timeline(&self, failure: &Failure) -> Vec<TimelineEntry> {
-        let (Some(requester), Some(responder)) = (failure.local_ip, failure.peer_ip) else {
-            return Vec::new();
-        };
-        let forward = self.between(requester, responder).filter(|record| is_of(record, failure));
-        let requester_qp =
-            failure.local_qp.or_else(|| forward.clone().find_map(|record| record.totals.peer_qp));
-        let back = self
-            .between(responder, requester)
-            .filter(|record| Some(record.id.dst_qp) == requester_qp);
-        let mut flows: HashMap<_, Option<u32>> = HashMap::new();
-        for record in forward.chain(back) {
-            let source_qp = flows.entry(record.id).or_default();
-            *source_qp = source_qp.or(record.totals.peer_qp);
-        }
-        let mut entries: Vec<(u8, Entry)> = Vec::new();
-        for (id, source_qp) in flows {
-            let story = self.sweeper.stories.of_flow(&id, source_qp);
-            entries.extend(story.into_iter().map(|entry| (id.tap, entry)));
-        }
-        entries.sort_by_key(|(_, entry)| entry.frame);
-        let name = |tap: u8| self.devices.get(usize::from(tap / 2)).map_or("", String::as_str);
-        let entry = |(tap, entry): (u8, Entry)| TimelineEntry {
-            t: entry.t,
-            what: format!(
-                "{} to QP {:#x} at {}: {}",
-                entry.src,
-                entry.dst_qp,
-                name(tap),
-                entry.what
-            ),
-        };
-        entries.into_iter().map(entry).collect()
-    }
-
     fn between(&self, from: IpAddr, to: IpAddr) -> impl Iterator<Item = &SeenRecord<'_>> + Clone {
         self.records.get(&(from, to)).into_iter().flatten()
     }
@@ -421,11 +331,6 @@ impl Picture<'_> {
     fn is_from_start(&self, record: &SeenRecord<'_>) -> bool {
         let starts_late = self.seconds(record).next().is_some_and(|first| first.at > START_SECONDS);
         starts_late && self.sum(record, |second| second.packets) == record.totals.packets
-    }
-
-    fn is_witness(&self, record: &SeenRecord<'_>) -> bool {
-        let from = self.now.seconds().saturating_sub(WITNESS_SECONDS);
-        self.seconds(record).any(|second| second.at >= from && second.packets > 0)
     }
 }
 
