@@ -252,11 +252,14 @@ impl Picture<'_> {
         let age = ladder_age(&ladder, self.now);
         // Of an old one nobody knows whether the clock has gone round since.
         let is_recent = age < Duration::from_secs(HISTORY_SECONDS.into());
+        let first_try = earlier(self.now.wall, age);
+        // Nothing comes after the last try.
+        let lasted = first_try.map(|first| record.last_seen.since(first));
         (!was_answered || is_recent).then(|| Ladder {
             psn: ladder.psn.get(),
             tries: ladder.tries,
-            first_try: earlier(self.now.wall, age),
-            age: (!was_answered).then_some(age),
+            first_try,
+            age: lasted.filter(|_| !was_answered),
             longest_silence: Duration::from_micros(ladder.longest_silence_us.into()),
             was_answered,
         })
