@@ -15,10 +15,8 @@ use lab::Lab;
 use server::Server;
 
 /// Panels that may be empty, and why.
-const EMPTY_PANELS: [(&str, &str); 2] = [
-    ("Events lost in the collector", "nothing is lost, and the panel shows losses only"),
-    ("Queue pairs that died", "the lab's packets are made up: no queue pair dies"),
-];
+const EMPTY_PANELS: [(&str, &str); 1] =
+    [("Events lost in the collector", "nothing is lost, and the panel shows losses only")];
 
 /// Alerts whose condition the traffic of the lab meets.
 const MET: [&str; 8] = [
