@@ -547,3 +547,76 @@ mod order {
         }
     }
 }
+
+mod whole {
+    //! Whatever comes, in any order and at any time: nothing is lost.
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Something that an error source may say.
+    fn any_signal() -> impl Strategy<Value = (u8, u32, u32, u8)> {
+        (0..9_u8, 0..4_u32, 0..3_u32, 0..6_u8)
+    }
+
+    fn signals(seconds: f64, (kind, number, pid, other): (u8, u32, u32, u8)) -> Vec<Signal> {
+        let peer = |text: String| {
+            let text = text.replace("10.0.0.12", &format!("10.0.0.{}", 12 + number));
+            text.replace("4242", &format!("{}", 4242 + pid))
+        };
+        let statuses = [12, 5, 10, 13, 4, 5];
+        let status = statuses[usize::from(other)];
+        let stalled = WireKind::Stalled { psn: 7, tries: 9, age: Duration::from_secs(9) };
+        match kind {
+            0 | 1 => logged(seconds, "job", &peer(nccl(status, 129))),
+            2 => logged(seconds, "job", &peer(nccl_with_qp(number))),
+            3 => logged(seconds, "-", " Failed status 12: wr_id 0 syndrom 0x81"),
+            4 => logged(seconds, "kmsg", &format!("rdma_rxe: qp#{number} moved to error state")),
+            5 => vec![listed(seconds, FAILED, &qp(number, number, 4242 + pid))],
+            6 => vec![listed(seconds, Change::Vanished, &qp(number, number, 4242 + pid))],
+            7 => vec![seen(seconds, GAVE_UP, ((pid > 0).then_some(number), number))],
+            _ => vec![seen(seconds, stalled, (None, number))],
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn every_signal_is_in_one_failure(
+            story in prop::collection::vec((any_signal(), 0..2000_u32, any::<bool>()), 1..40),
+        ) {
+            let mut correlator = Correlator::new(CorrelatorLimits::default());
+            let mut seconds = 0.0;
+            let (mut logged, mut told) = (0, Vec::new());
+            for (signal, pause, is_due) in story {
+                for signal in signals(seconds, signal) {
+                    logged += u64::from(matches!(signal, Signal::Log { .. }));
+                    correlator.take(signal, at(seconds));
+                }
+                if is_due {
+                    told.extend(correlator.due(at(seconds)));
+                }
+                seconds += f64::from(pause) / 1000.0;
+            }
+            told.extend(correlator.due(at(seconds + 6.0)));
+            let lines = |group: &Group| {
+                let logs = group.signals().filter(|it| matches!(it, Signal::Log { .. }));
+                logs.count() as u64
+            };
+            // Each is in the failure as it is known now; none can be too old to be there.
+            prop_assert!(seconds < 80.0);
+            if seconds < 50.0 {
+                prop_assert_eq!(correlator.groups.iter().map(lines).sum::<u64>(), logged);
+                prop_assert!(correlator.waiting.is_empty());
+            }
+            let mut latest = std::collections::BTreeMap::new();
+            for group in told {
+                let before = latest.insert(group.number(), group.revision());
+                prop_assert_eq!(before.map_or(0, |before| before + 1), group.revision());
+            }
+            prop_assert_eq!(latest.len() as u64, correlator.counts().failures);
+        }
+    }
+}
