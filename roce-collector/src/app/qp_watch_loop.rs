@@ -16,7 +16,7 @@ use crate::capture::Timestamp;
 use crate::cli::collector::Collector;
 use crate::explain::OWN_MARK;
 
-/// Time between two looks into the ring buffer, which has room for ten times what comes meanwhile.
+/// Time between two looks into the ring buffer, which has room for all that a second may bring.
 const TICK: Duration = Duration::from_millis(50);
 /// Time between two looks for modules that came or went: nothing is tried again more often.
 const PERIOD: Duration = Duration::from_secs(2);

@@ -14,14 +14,14 @@ pub(crate) static LAYOUT: Array<KernelLayout> = Array::with_max_entries(1, 0);
 #[map]
 pub(crate) static KNOWN: LruHashMap<QpKey, QpKnown> = LruHashMap::with_max_entries(32_768, 0);
 
-/// What may still be told in this second: of failures, of ends.
+/// What was told in this second, by the number of the kind.
 #[map]
-pub(crate) static BUDGETS: Array<Budget> = Array::with_max_entries(2, 0);
+pub(crate) static BUDGETS: Array<Budget> = Array::with_max_entries(5, 0);
 
 /// What nobody will see.
 #[map]
 pub(crate) static LOST: PerCpuArray<LostRecords> = PerCpuArray::with_max_entries(1, 0);
 
-/// Records for user space: some 2,100.
+/// Records for user space: some 8,700, more than the budgets of a second.
 #[map]
-pub(crate) static RECORDS: RingBuf = RingBuf::with_byte_size(1 << 18, 0);
+pub(crate) static RECORDS: RingBuf = RingBuf::with_byte_size(1 << 20, 0);

@@ -12,11 +12,11 @@ use roce_common::qp_watch::{
     COMM_BYTES, DEVICE_NAME_BYTES, LostRecords, QpKnown, QpRecord, QpRecordKind,
 };
 
-/// Failures of one second, and as many ends. CPUs do not wait for each other to count, so it may be a few more.
+/// Records of one kind in one second. CPUs do not wait for each other to count, so it may be a few more.
 const LIMIT: u64 = 2000;
 const SECOND_NS: u64 = 1_000_000_000;
 
-/// What was told in a second.
+/// What was told of one kind in a second.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub(crate) struct Budget {
@@ -76,11 +76,10 @@ pub(crate) fn count_unreadable() {
     count(|lost| lost.unreadable += 1);
 }
 
-/// Ends have a budget of their own: a large job that ends well must not hide what fails meanwhile.
+/// Each kind has a budget of its own: a large job that ends in good order must not hide what fails meanwhile.
 #[inline(always)]
 fn may_tell(kind: QpRecordKind, time_ns: u64) -> bool {
-    let budget = BUDGETS.get_ptr_mut(u32::from(matches!(kind, QpRecordKind::Destroyed)));
-    let Some(budget) = budget else { return false };
+    let Some(budget) = BUDGETS.get_ptr_mut(kind as u32) else { return false };
     let second = time_ns / SECOND_NS;
     // SAFETY: the verifier bounds the value. Other CPUs may write it at the same time: then a few more or
     // less are told in this second.
