@@ -72,13 +72,22 @@ impl Results {
 
     /// One line a scenario, and one for each wrong run.
     pub(super) fn print(&self) {
-        let mut names: Vec<_> = self.0.iter().map(|run| run.scenario.as_str()).collect();
-        names.dedup();
-        let rows: Vec<_> = names.into_iter().map(|name| self.row(name)).collect();
+        let rows: Vec<_> = self.scenarios().into_iter().map(|name| self.row(name)).collect();
         table::print(["scenario", "runs", "right", "seconds a run", "verdicts"], &rows);
         for run in self.0.iter().filter(|run| !run.faults.is_empty()) {
             println!("wrong: {} run {}: {}", run.scenario, run.run, run.faults.join("; "));
         }
+    }
+
+    /// Each once, in the order of their first runs.
+    fn scenarios(&self) -> Vec<&str> {
+        let mut names = Vec::new();
+        for run in &self.0 {
+            if !names.contains(&run.scenario.as_str()) {
+                names.push(run.scenario.as_str());
+            }
+        }
+        names
     }
 
     fn row(&self, name: &str) -> [String; 5] {
@@ -123,6 +132,7 @@ mod tests {
         let results = Results::read(folder.path()).unwrap();
         assert_eq!(results, Results(vec![run, right]));
         assert_eq!((results.count(), results.wrong()), (2, 1));
+        assert_eq!(results.scenarios(), ["a forward hole"]);
         assert_eq!(
             results.row("a forward hole")[2..],
             ["1", "1.5", "1 forward_black_hole, 1 unknown"]
