@@ -46,8 +46,8 @@ pub struct Climb {
     pub was_answered: bool,
     /// Whether further PSNs were sent after the last try.
     pub went_on: bool,
-    /// Whether PSNs before it are not acknowledged, either, and do not come here: they are dropped before the
-    /// tap, so that no answer is due.
+    /// Whether PSNs before it are not acknowledged, either, and some are missing here: they are dropped before
+    /// the tap, so that no answer is due.
     pub is_behind_gap: bool,
     /// When the queue pair began anew, if the ladder was not answered until then.
     pub ended: Option<Timestamp>,
@@ -176,12 +176,13 @@ impl Notes {
         }
     }
 
-    /// Ends the notes: `acks` is how far the peer got, and `next` the PSN that would be next.
-    pub(super) fn finish(&mut self, acks: &AckState, next: Psn) {
+    /// Ends the notes: `acks` is how far the peer got, `next` the PSN that would be next, and `has_gaps` says
+    /// whether PSNs are missing still.
+    pub(super) fn finish(&mut self, acks: &AckState, next: Psn, has_gaps: bool) {
         let ladder = acks.ladder();
         if let Some(climb) = &mut self.climb {
             let gap = acks.acknowledged().map(|psn| climb.psn.distance_from(psn) - 1);
-            climb.is_behind_gap = gap.is_some_and(|gap| gap > 0);
+            climb.is_behind_gap = has_gaps && gap.is_some_and(|gap| gap > 0);
             climb.was_answered = climb.ended.is_none() && !climb.is_of(ladder);
             climb.went_on = climb.due != next;
         }

@@ -141,7 +141,7 @@ impl RecordSequence {
     pub(super) fn facts(&mut self) -> SequenceFacts {
         let acks = &self.state.acks;
         if let Some(notes) = &mut self.notes {
-            notes.finish(acks, self.word.next());
+            notes.finish(acks, self.word.next(), self.counts.open > 0);
         }
         SequenceFacts {
             spread: self.spread.take(),
