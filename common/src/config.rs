@@ -16,6 +16,8 @@ pub mod setting {
     pub const WEAK_MEMORY_ORDER: &str = "WEAK_MEMORY_ORDER";
     /// `u32`: side states of the PSN engine that may go to records for timing alone.
     pub const TIMED_SEQUENCES: &str = "TIMED_SEQUENCES";
+    /// `u32`: recorders of the last packets of connections in trouble; 0 when there are none.
+    pub const RECORDERS: &str = "RECORDERS";
     /// `u32`: microseconds of a jiffy.
     pub const JIFFY_US: &str = "JIFFY_US";
     /// [`crate::marking::MarkingPolicy`]: expected marking.

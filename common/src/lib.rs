@@ -10,6 +10,7 @@
 //! - [`flow`]: what is kept for one flow, and how one packet changes it.
 //! - [`event`]: rare things that the kernel tells one by one.
 //! - [`qp_watch`]: what probes on the kernel's queue pairs tell.
+//! - [`recording`]: the last packets of connections in trouble.
 //! - [`tap`]: node-wide counters of one interface direction.
 //! - [`marking`]: which DSCP and ECN codepoints a fabric expects.
 #![no_std]
@@ -25,6 +26,7 @@ pub mod flow;
 pub mod marking;
 pub mod psn;
 pub mod qp_watch;
+pub mod recording;
 pub mod sequence;
 pub mod tap;
 pub mod wire;

@@ -48,6 +48,8 @@ pub struct TapCounters {
     pub unknown_tap: u64,
     /// Events that the ring buffer had no room for.
     pub events_lost: u64,
+    /// Packets of connections in trouble that no recorder was free for.
+    pub frames_unrecorded: u64,
 }
 
 impl TapCounters {
@@ -105,6 +107,7 @@ impl TapCounters {
             other_bytes,
             unknown_tap,
             events_lost,
+            frames_unrecorded,
         } = other;
         merge(self.marking.as_flattened_mut(), marking.as_flattened());
         merge(&mut self.opcode, opcode);
@@ -120,6 +123,7 @@ impl TapCounters {
             (&mut self.other_bytes, other_bytes),
             (&mut self.unknown_tap, unknown_tap),
             (&mut self.events_lost, events_lost),
+            (&mut self.frames_unrecorded, frames_unrecorded),
         ];
         for (sum, value) in scalars {
             *sum = sum.wrapping_add(*value);
@@ -148,6 +152,7 @@ impl Default for TapCounters {
             other_bytes: 0,
             unknown_tap: 0,
             events_lost: 0,
+            frames_unrecorded: 0,
         }
     }
 }

@@ -28,6 +28,7 @@ use crate::bpf::{self, AttachRequest, Attachments, Datapath, DatapathOptions};
 use crate::cli::collector::Collector;
 use crate::http::{ServerState, Status, serve};
 use crate::logs::{LogLimits, LogSources};
+use crate::recorder::FlightRecorder;
 use host_loop::HostLoop;
 use incidents::{IncidentSettings, Incidents, SignalSources};
 use inventory_loop::InventoryLoop;
@@ -57,6 +58,11 @@ fn datapath_options(collector: &Collector) -> DatapathOptions {
         // None at all is refused by name, when the interfaces are looked up.
         interfaces: collector.interfaces.len().max(1) as u32,
         marking: collector.marking.policy(),
+        recorders: collector
+            .recording
+            .record
+            .as_ref()
+            .map_or(0, |_| collector.recording.record_qps),
     }
 }
 
@@ -70,7 +76,11 @@ fn attach_request(collector: &Collector) -> AttachRequest {
 }
 
 fn incident_settings(collector: &Collector) -> IncidentSettings {
-    IncidentSettings { facts: collector.facts.clone(), log_format: collector.running.log_format }
+    IncidentSettings {
+        facts: collector.facts.clone(),
+        log_format: collector.running.log_format,
+        recorder: flight_recorder(collector),
+    }
 }
 
 async fn check(collector: &Collector) -> Result<ExitCode> {
@@ -176,6 +186,21 @@ fn stop_signal() -> Result<impl Future<Output = ()>> {
         }
         tracing::info!("stopping");
     })
+}
+
+/// The flight recorder, if one is asked for. A folder that cannot be used is said, and may be mended later.
+fn flight_recorder(collector: &Collector) -> Option<FlightRecorder> {
+    let recording = &collector.recording;
+    let folder = recording.record.clone()?;
+    let interfaces = collector.interfaces.clone().into();
+    let recorder = FlightRecorder::new(folder, recording.record_limit, interfaces);
+    if let Err(error) = recorder.prepare() {
+        let folder = recorder.folder().display();
+        tracing::warn!(
+            "--record {folder}: {error}; packets of incidents are not written until files can be put there"
+        );
+    }
+    Some(recorder)
 }
 
 fn bpf_stats(collector: &Collector) -> Result<Option<bpf::RunStatistics>> {

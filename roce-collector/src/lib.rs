@@ -17,5 +17,6 @@ pub mod live;
 pub mod logs;
 pub mod pair;
 pub mod read;
+pub mod recorder;
 pub mod sweep;
 pub mod timeline;

@@ -27,7 +27,7 @@ const NEXT: u32 = u32::MAX;
 type Records = BTreeMap<String, RecordTotals>;
 
 fn load(max_flows: u32, program: Program) -> Datapath {
-    let options = DatapathOptions { max_flows, interfaces: 1, marking: POLICY };
+    let options = DatapathOptions { max_flows, interfaces: 1, marking: POLICY, recorders: 0 };
     let mut datapath =
         Datapath::load(&options).expect("this test needs root and BPF: run it with sudo");
     datapath.verify(program).expect("the verifier accepts the program");

@@ -22,6 +22,26 @@ pub(crate) unsafe fn exchange(target: *mut u32, value: u32) -> u32 {
     before
 }
 
+/// Adds to the word at `target`, fully ordered, and gives what stood there.
+///
+/// # Safety
+///
+/// `target` points to an aligned word in a map value.
+#[inline(always)]
+pub(crate) unsafe fn fetch_add(target: *mut u32, value: u32) -> u32 {
+    let before: u32;
+    // SAFETY: the caller vouches for the word; the instruction touches nothing else.
+    unsafe {
+        asm!(
+            "{value} = atomic_fetch_add((u32 *)({target} + 0), {value})",
+            value = inout(wreg) value => before,
+            target = in(reg) target,
+            options(nostack),
+        );
+    }
+    before
+}
+
 /// Adds to the word at `target`, without an order towards other memory.
 ///
 /// # Safety

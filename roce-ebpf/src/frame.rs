@@ -6,6 +6,7 @@ use aya_ebpf::bindings::__sk_buff;
 use aya_ebpf::helpers::generated::{bpf_skb_load_bytes, bpf_xdp_get_buff_len, bpf_xdp_load_bytes};
 use aya_ebpf::programs::{TcContext, XdpContext};
 use roce_common::config::HEADER_BYTES;
+use roce_common::recording::RECORDED_BYTES;
 use roce_common::wire::{EtherType, PacketRead, VlanTag, VlanTags};
 
 /// The directly readable part of a frame.
@@ -118,6 +119,27 @@ impl GatheredFrame {
         }
         Some(Self { bytes: buffer, len, vlan })
     }
+}
+
+/// The bytes of the frame that was gathered last, by this run of the program.
+#[inline(always)]
+pub(crate) fn gathered() -> Option<*const [u8; HEADER_BYTES]> {
+    HEADERS.get_ptr(0)
+}
+
+/// Gathers the first bytes of a frame in one buffer, without a helper that only newer kernels have; the
+/// frame's length.
+#[inline(always)]
+pub(crate) fn gather_linear(context: &XdpContext) -> u32 {
+    let frame = LinearFrame::of_xdp(context);
+    let Some(buffer) = HEADERS.get_ptr_mut(0) else { return 0 };
+    // Any frame may end here at any byte; only packets in trouble come this way.
+    for at in 0..RECORDED_BYTES {
+        let Some([byte]) = frame.read::<1>(at) else { break };
+        // SAFETY: the byte lies in the buffer, which is this CPU's own.
+        unsafe { buffer.cast::<u8>().add(at).write(byte) };
+    }
+    (frame.data_end - frame.data) as u32
 }
 
 #[inline(always)]

@@ -10,6 +10,7 @@ mod frame;
 mod maps;
 mod observe;
 mod opaque;
+mod record;
 mod sequence;
 mod settings;
 mod store;

@@ -11,6 +11,7 @@ use aya_ebpf::macros::map;
 use aya_ebpf::maps::{Array, HashMap, LruHashMap, PerCpuArray, RingBuf, Stack};
 use roce_common::config::HEADER_BYTES;
 use roce_common::flow::{FlowCold, NarrowSlot, SequenceRecord, SpillCount, SpillKey, WideSlot};
+use roce_common::recording::Recorder;
 use roce_common::tap::{MAX_TAPS, TapCounters};
 
 /// Slots of IPv4 flows; user space reads them by mmap.
@@ -65,6 +66,10 @@ pub(crate) static LINKS: LruHashMap<u64, u32> = LruHashMap::with_max_entries(1, 
 /// The packet whose turn it is in the PSN engine.
 #[map]
 pub(crate) static TURN: PerCpuArray<Turn> = PerCpuArray::with_max_entries(1, 0);
+
+/// The last packets of connections in trouble.
+#[map]
+pub(crate) static FLIGHT_RECORDERS: Array<Recorder> = Array::with_max_entries(1, BPF_F_MMAPABLE);
 
 /// Events for user space: some 2,900 of 80 bytes.
 #[map]

@@ -9,13 +9,14 @@
 
 use crate::frame::{GatheredFrame, LinearFrame};
 use crate::maps::DEFERRED;
+use crate::record::{is_recording, roce_record_gathered, roce_record_linear};
 use crate::sequence::{
     roce_restart_opened, roce_run_engine, roce_take_turn, roce_tell_peers, tell,
 };
 use crate::store::{self, Counted};
 use crate::tap::{Direction, Tap};
 use aya_ebpf::bindings::{__sk_buff, xdp_md};
-use aya_ebpf::helpers::generated::bpf_jiffies64;
+use aya_ebpf::helpers::generated::{bpf_jiffies64, bpf_xdp_get_buff_len};
 use aya_ebpf::programs::{TcContext, XdpContext};
 use roce_common::flow::{FlowKey, NarrowKey, Observation, WideKey};
 use roce_common::wire::{
@@ -79,7 +80,13 @@ pub(crate) fn observe_xdp(context: &XdpContext, can_gather: bool) {
         } else {
             roce_defer_linear(context.ctx, todo)
         };
-        finish(todo, xdp_interface(context.ctx), Direction::Ingress);
+        finish(todo, xdp_interface(context.ctx), Direction::Ingress, || {
+            if can_gather {
+                roce_record_gathered(xdp_frame_len(context.ctx));
+            } else {
+                roce_record_linear(context.ctx);
+            }
+        });
     }
 }
 
@@ -90,7 +97,9 @@ pub(crate) fn observe_tc(context: &TcContext, direction: Direction) {
     let todo = usual(&frame, interface, direction as u32) as u32;
     if todo != Todo::Nothing as u32 {
         let todo = roce_defer_tc(context.skb.skb, todo, direction as u32);
-        finish(todo, tc_interface(context.skb.skb), direction);
+        finish(todo, tc_interface(context.skb.skb), direction, || {
+            roce_record_gathered(context.len());
+        });
     }
 }
 
@@ -185,7 +194,7 @@ fn settle(found: Found, todo: u32, interface: u32, direction: u32) -> u32 {
 }
 
 #[inline(always)]
-fn finish(mut todo: u32, interface: u32, direction: Direction) {
+fn finish(mut todo: u32, interface: u32, direction: Direction, record: impl FnOnce()) {
     if todo == Todo::Count as u32 || todo == Todo::CountRecord as u32 {
         todo = roce_count_deferred(todo, interface, direction as u32);
     }
@@ -196,6 +205,9 @@ fn finish(mut todo: u32, interface: u32, direction: Direction) {
         }
         if tell != 0 {
             roce_tell_peers(tell);
+        }
+        if is_recording() {
+            record();
         }
     }
     if todo == Todo::Restart as u32 {
@@ -258,6 +270,12 @@ fn observation(packet: &RocePacket) -> Observation {
 fn xdp_interface(context: *mut xdp_md) -> u32 {
     // SAFETY: the context of a running program is valid, and the verifier checks each field.
     unsafe { (*context).ingress_ifindex }
+}
+
+#[inline(always)]
+fn xdp_frame_len(context: *mut xdp_md) -> u32 {
+    // SAFETY: the context is that of the running program.
+    unsafe { bpf_xdp_get_buff_len(context) as u32 }
 }
 
 #[inline(always)]

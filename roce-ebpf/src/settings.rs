@@ -20,4 +20,6 @@ pub(crate) static MARKING: Global<MarkingPolicy> = Global::new(MarkingPolicy::DE
 #[unsafe(no_mangle)]
 pub(crate) static TIMED_SEQUENCES: Global<u32> = Global::new(0);
 #[unsafe(no_mangle)]
+pub(crate) static RECORDERS: Global<u32> = Global::new(0);
+#[unsafe(no_mangle)]
 pub(crate) static JIFFY_US: Global<u32> = Global::new(4000);

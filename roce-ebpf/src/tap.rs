@@ -39,6 +39,17 @@ impl Tap<'_> {
     }
 }
 
+/// Counts a packet at the tap `id` that found no recorder.
+#[inline(always)]
+pub(crate) fn count_unrecorded(id: u32) {
+    // SAFETY: the helper takes no arguments and always succeeds.
+    let cpu = unsafe { bpf_get_smp_processor_id() };
+    if let Some(counters) = TAPS.get_ptr_mut(id * CPUS.load() + cpu) {
+        // SAFETY: this CPU alone writes the counters at this index.
+        unsafe { (*counters).frames_unrecorded += 1 };
+    }
+}
+
 /// An interface that is in no list.
 const UNLISTED: u32 = u32::MAX;
 

@@ -15,13 +15,14 @@ use crate::{process, table};
 const VERIFIER_LINES: usize = 25;
 
 /// Small sizes: the verifier does not care, and nothing is counted here.
-const MAP_ENTRIES: [(&str, u32); 6] = [
+const MAP_ENTRIES: [(&str, u32); 7] = [
     ("NARROW_SLOTS", 128),
     ("NARROW_COLD", 128),
     ("WIDE_SLOTS", 128),
     ("WIDE_COLD", 128),
     ("SPILL", 64),
     ("TAPS", 64),
+    ("FLIGHT_RECORDERS", 8),
 ];
 
 /// Where a kernel with probes on its functions says so.
@@ -29,14 +30,20 @@ const KPROBES: &str = "/sys/bus/event_source/devices/kprobe";
 
 /// Settings of the datapath that decide which branches the verifier walks.
 const VARIANTS: [Variant; 2] = [
-    Variant { name: "one interface", single_interface: 1, weak_memory_order: 0 },
-    Variant { name: "many, weak order", single_interface: 0, weak_memory_order: 1 },
+    Variant { name: "one interface", single_interface: 1, weak_memory_order: 0, recorders: 0 },
+    Variant {
+        name: "many, weak order, recording",
+        single_interface: 0,
+        weak_memory_order: 1,
+        recorders: 4,
+    },
 ];
 
 struct Variant {
     name: &'static str,
     single_interface: u32,
     weak_memory_order: u32,
+    recorders: u32,
 }
 
 #[derive(Debug, Default, clap::Args)]
@@ -127,6 +134,7 @@ fn load_datapath(object: &[u8], variant: &Variant) -> Result<Ebpf> {
         .override_global(setting::CPUS, &1_u32, true)
         .override_global(setting::SINGLE_INTERFACE, &variant.single_interface, true)
         .override_global(setting::WEAK_MEMORY_ORDER, &variant.weak_memory_order, true)
+        .override_global(setting::RECORDERS, &variant.recorders, true)
         .load(object)
         .context("cannot load the eBPF object")
 }

@@ -70,6 +70,12 @@ impl AckState {
         self.ladder.ladder()
     }
 
+    /// Whether the sender is on a retry ladder.
+    #[inline(always)]
+    pub const fn is_on_ladder(&self) -> bool {
+        self.ladder.is_some()
+    }
+
     /// First PSN of the latest rewind of requests, and above it the cause in one word: see
     /// [`super::RewindCause::of_word`]. 0 before one.
     #[inline(always)]

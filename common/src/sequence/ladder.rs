@@ -84,7 +84,7 @@ const MOST_TRIES: u32 = 127;
 impl Ladder {
     #[inline(always)]
     pub(super) const fn ladder(&self) -> Option<RetryLadder> {
-        if self.psn_and_tries & VALID == 0 {
+        if !self.is_some() {
             return None;
         }
         Some(RetryLadder {
@@ -94,6 +94,11 @@ impl Ladder {
             spacing_us: self.spacing_us,
             longest_silence_us: (self.longest_silence as u32) << 10,
         })
+    }
+
+    #[inline(always)]
+    pub(super) const fn is_some(&self) -> bool {
+        self.psn_and_tries & VALID != 0
     }
 
     /// First PSN of the latest rewind with its cause above it, as [`RewindCause::of_word`] reads it; 0

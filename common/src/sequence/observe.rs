@@ -53,7 +53,8 @@ impl Sequence<'_> {
     /// Of requests, whether anything waits for what the other direction says.
     #[inline(always)]
     pub const fn wants_answers(&self) -> bool {
-        self.word.has(SequenceWord::TROUBLED) || self.state.acks.is_timing()
+        let acks = &self.state.acks;
+        self.word.is_troubled() || acks.is_timing() || acks.is_on_ladder()
     }
 
     /// Of requests, catches up with answers up to `psn` that it was not told of.

@@ -56,6 +56,12 @@ impl SequenceWord {
         self.0 & (Self::KNOWN | Self::TROUBLED | Self::UNCERTAIN) == Self::KNOWN
     }
 
+    /// Whether something is missing or waits for a decision.
+    #[inline(always)]
+    pub const fn is_troubled(self) -> bool {
+        self.has(Self::TROUBLED)
+    }
+
     /// The word of a slot that somebody is at; nothing here sets this bit.
     pub const LOCKED: u32 = 1 << 31;
 

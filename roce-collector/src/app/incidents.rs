@@ -19,7 +19,8 @@ use crate::incident::{
 };
 use crate::inventory::{Connection, GoneQps, QpEvent, QpSnapshot};
 use crate::logs::SourcedRecord;
-use crate::sweep::{Moment, Picture, Sweeper};
+use crate::recorder::{self, FlightRecorder, RecorderCounts};
+use crate::sweep::{Moment, Picture, Sweeper, Tables};
 
 /// Signals that are taken of one source at a time: it may send faster than anybody can look.
 const MAX_SIGNALS: usize = 4096;
@@ -36,11 +37,13 @@ pub(super) struct SignalSources {
 }
 
 /// How incidents are made and told.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(super) struct IncidentSettings {
     /// File with what the hosts count, written by somebody else.
     pub(super) facts: Option<PathBuf>,
     pub(super) log_format: LogFormat,
+    /// Writes the last packets of each connection, if that is asked for.
+    pub(super) recorder: Option<FlightRecorder>,
 }
 
 /// Correlates, diagnoses, tells.
@@ -56,13 +59,14 @@ pub(super) struct Incidents {
     publisher: watch::Sender<IncidentList>,
 }
 
-/// What this collector can see, for verdicts.
-#[derive(Clone, Copy, Debug)]
+/// What this collector can see, for verdicts and recordings.
+#[derive(Clone, Copy)]
 pub(super) struct View<'a> {
     pub(super) interfaces: &'a [String],
     /// Why packets of an interface are not seen, one line for each.
     pub(super) blind: &'a [String],
     pub(super) is_any_attached: bool,
+    pub(super) tables: &'a dyn Tables,
     pub(super) now: Moment,
 }
 
@@ -86,6 +90,11 @@ impl Incidents {
     /// What is exported.
     pub(super) fn figures(&self) -> IncidentFigures {
         self.store.figures(self.correlator.counts())
+    }
+
+    /// What the flight recorder did, if there is one.
+    pub(super) fn recorder_counts(&self) -> Option<RecorderCounts> {
+        self.settings.recorder.as_ref().map(FlightRecorder::counts)
     }
 
     /// Takes what the sources have, and tells the incidents that are complete.
@@ -115,7 +124,8 @@ impl Incidents {
         }
         let facts = self.read_facts();
         for (group, failure) in groups.iter().zip(failures) {
-            let incident = self.diagnose(group, failure, &picture, &facts, view);
+            let mut incident = self.diagnose(group, failure, &picture, &facts, view);
+            incident.recording = self.record(&incident, view);
             tell(&incident, self.settings.log_format, view.now.wall);
             self.store.put(incident);
         }
@@ -158,6 +168,16 @@ impl Incidents {
         let timeline = picture.timeline(&failure);
         let case = Case { sight, neighbours, facts: facts.clone(), failure };
         Incident::of(group, &case, &diagnose(&case), timeline)
+    }
+
+    /// The file with the last packets of the connection.
+    fn record(&mut self, incident: &Incident, view: &View<'_>) -> Option<String> {
+        let recorder = self.settings.recorder.as_mut()?;
+        let Incident { id, verdict, local, peer, .. } = incident;
+        let connection =
+            recorder::Connection { a: local.ip, a_qp: local.qp, b: peer.ip, b_qp: peer.qp };
+        let comment = format!("incident {id}: {} ({})", verdict.text, verdict.id.id());
+        recorder.record_incident(view.tables, view.now, &connection, id, &comment)
     }
 
     fn peer_qp(&self, failure: &Failure, time: Timestamp) -> PeerQp {

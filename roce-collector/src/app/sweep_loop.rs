@@ -125,7 +125,8 @@ impl Running {
         let blind = &self.parts.publisher.borrow().blind.clone();
         let is_any_attached = self.parts.attachments.table().attached().next().is_some();
         let interfaces = &self.interfaces;
-        let view = incidents::View { interfaces, blind, is_any_attached, now };
+        let tables = &self.parts.datapath;
+        let view = incidents::View { interfaces, blind, is_any_attached, tables, now };
         look(&mut self.parts.incidents, &mut self.sweeper, &view);
     }
 
@@ -190,6 +191,7 @@ impl Running {
             qp_watch: self.parts.qp_watch.borrow().clone(),
             logs: self.parts.logs.clone(),
             incidents: Some(Arc::new(self.parts.incidents.figures())),
+            recorder: self.parts.incidents.recorder_counts(),
         };
         self.parts.publisher.send_replace(Arc::new(Status {
             snapshot: Arc::new(snapshot),

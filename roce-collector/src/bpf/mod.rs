@@ -9,6 +9,7 @@ mod events;
 mod mapped;
 mod object;
 pub(crate) mod qp_watch;
+mod recorders;
 mod run;
 mod sequences;
 mod spill;
@@ -24,6 +25,7 @@ pub use qp_watch::{
     Absence, Btf, BtfError, Clocks, Point, PointState, QpFailure, QpFailureKind, QpSettings,
     QpWatch, QpWatchFigures, async_event_name,
 };
+pub use recorders::{RecordedHeaders, RecorderTable};
 pub use run::RunResult;
 pub use sequences::SequencePool;
 pub use spill::SpillMap;

@@ -1,11 +1,12 @@
 //! Loading the eBPF object: sizes, settings, tables.
 
-use super::{DatapathError, EventRing, FlowTable, SequencePool, SpillMap, TapTable};
+use super::{DatapathError, EventRing, FlowTable, RecorderTable, SequencePool, SpillMap, TapTable};
 use aya::maps::{Array, Map, MapData};
 use aya::{Ebpf, EbpfLoader};
 use roce_common::config::{allocated_slots, home_slots, setting};
 use roce_common::flow::{NarrowKey, WideKey};
 use roce_common::marking::MarkingPolicy;
+use roce_common::recording::allocated_recorders;
 use roce_common::tap::MAX_TAPS;
 use std::fmt;
 use std::hash::{BuildHasher, RandomState};
@@ -32,6 +33,8 @@ pub struct DatapathOptions {
     pub interfaces: u32,
     /// Expected marking.
     pub marking: MarkingPolicy,
+    /// Connections in trouble whose last packets are kept at a time; 0 to keep none.
+    pub recorders: u32,
 }
 
 /// The loaded object. Dropping it detaches its programs.
@@ -49,6 +52,8 @@ pub struct Datapath {
     pub spill: SpillMap,
     /// Events of the programs.
     pub events: EventRing,
+    /// The last packets of connections in trouble.
+    pub recorders: RecorderTable,
     interfaces: Array<MapData, u32>,
 }
 
@@ -67,11 +72,14 @@ impl DatapathOptions {
     pub const MIN_FLOWS: u32 = 64;
     /// Largest table: 4.5 GiB of slots.
     pub const MAX_FLOWS: u32 = 1 << 24;
+    /// Most recorders: 0.5 GiB.
+    pub const MAX_RECORDERS: u32 = 1 << 16;
 
     fn check(&self) -> Result<(), DatapathError> {
         let bounds = [
             ("max-flows", self.max_flows, Self::MIN_FLOWS, Self::MAX_FLOWS),
             ("number of interfaces", self.interfaces, 1, MAX_TAPS / 2),
+            ("record-qps", self.recorders, 0, Self::MAX_RECORDERS),
         ];
         for (what, value, min, max) in bounds {
             if value < min || value > max {
@@ -113,6 +121,7 @@ impl Datapath {
             .map_max_entries("SEQUENCES", sequences)
             .map_max_entries("FREE_SEQUENCES", sequences)
             .map_max_entries("LINKS", options.max_flows / FLOWS_PER_LINK)
+            .map_max_entries("FLIGHT_RECORDERS", allocated_recorders(options.recorders.max(1)))
             .map_max_entries("TAPS", taps * cpu_count)
             .override_global(setting::HASH_SEED, &seed, true)
             .override_global(setting::NARROW_LEN, &narrow_homes, true)
@@ -121,6 +130,7 @@ impl Datapath {
             .override_global(setting::SINGLE_INTERFACE, &single, true)
             .override_global(setting::WEAK_MEMORY_ORDER, &weak_order, true)
             .override_global(setting::TIMED_SEQUENCES, &(sequences / 2), true)
+            .override_global(setting::RECORDERS, &options.recorders, true)
             .override_global(setting::JIFFY_US, &jiffy, true)
             .override_global(setting::MARKING, &marking, true)
             .load(OBJECT)
@@ -136,6 +146,7 @@ impl Datapath {
         let spill = SpillMap::new(take_map(&mut ebpf, "SPILL")?, SPILL_ENTRIES as usize)?;
         let interfaces = Array::try_from(take_map(&mut ebpf, "INTERFACES")?)
             .map_err(|source| DatapathError::Access { map: "INTERFACES", source })?;
+        let recorders = RecorderTable::new(&ebpf, options.recorders)?;
         let events = EventRing::new(take_map(&mut ebpf, "EVENTS")?)?;
         Ok(Self {
             ebpf,
@@ -145,6 +156,7 @@ impl Datapath {
             taps: tap_table,
             spill,
             events,
+            recorders,
             interfaces,
         })
     }

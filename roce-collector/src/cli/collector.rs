@@ -13,6 +13,7 @@ use clap::{ArgAction, Args, CommandFactory, FromArgMatches, Parser, ValueEnum};
 
 use super::{FAILURE, InventoryArgs, MarkingArgs, complain};
 use crate::attach::{DirectionChoice, HookChoice};
+use crate::bpf::DatapathOptions;
 use crate::logs::LogSource;
 
 /// Name of the program in messages.
@@ -96,11 +97,44 @@ pub struct Collector {
 
     #[expect(missing_docs, reason = "as above")]
     #[command(flatten)]
+    pub recording: RecordingArgs,
+
+    #[expect(missing_docs, reason = "as above")]
+    #[command(flatten)]
     pub inventory: InventoryArgs,
 
     #[expect(missing_docs, reason = "as above")]
     #[command(flatten)]
     pub running: RunningArgs,
+}
+
+/// The flight recorder.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Flight recorder")]
+pub struct RecordingArgs {
+    /// Folder for the last packet headers of queue pairs that fail, one capture file an incident
+    #[arg(long, value_name = "DIR", env = "ROCE_RECORD")]
+    pub record: Option<PathBuf>,
+
+    /// Size that these files have together, as 64MiB; the oldest are removed
+    #[arg(
+        long,
+        value_name = "SIZE",
+        env = "ROCE_RECORD_LIMIT",
+        default_value = "64MiB",
+        value_parser = size
+    )]
+    pub record_limit: u64,
+
+    /// Queue pairs in trouble whose last 64 headers are kept at a time, in 8 KiB each
+    #[arg(
+        long,
+        value_name = "N",
+        env = "ROCE_RECORD_QPS",
+        default_value_t = 512,
+        value_parser = clap::value_parser!(u32).range(1..=DatapathOptions::MAX_RECORDERS.into())
+    )]
+    pub record_qps: u32,
 }
 
 /// How the daemon runs.
@@ -192,6 +226,7 @@ fn parse(arguments: &[OsString]) -> Result<Collector, Refusal> {
     }
     // An empty variable is what a unit file makes of one that is not set.
     collector.interfaces.retain(|name| !name.is_empty());
+    collector.recording.record.take_if(|folder| folder.as_os_str().is_empty());
     collector.log_sources.retain(|source| *source != LogSource::Path(PathBuf::new()));
     Ok(collector)
 }
@@ -206,6 +241,26 @@ fn idle_time(text: &str) -> Result<Duration, String> {
     time.ok()
         .filter(|time| bounds.contains(time))
         .ok_or_else(|| "expected a time of at least one second, as 300 or 5m".to_owned())
+}
+
+/// Bytes, or a number with a unit of powers of two.
+fn size(text: &str) -> Result<u64, String> {
+    let digits = text.find(|it: char| !it.is_ascii_digit()).unwrap_or(text.len());
+    let (number, unit) = text.split_at(digits);
+    let shift = match unit.trim_start() {
+        "" | "B" => Some(0),
+        "K" | "KiB" => Some(10),
+        "M" | "MiB" => Some(20),
+        "G" | "GiB" => Some(30),
+        _ => None,
+    };
+    number
+        .parse::<u64>()
+        .ok()
+        .zip(shift)
+        .and_then(|(number, shift)| number.checked_mul(1 << shift))
+        .filter(|size| *size > 0)
+        .ok_or_else(|| "expected a size above 0, as 67108864, 512KiB, 64MiB or 1GiB".to_owned())
 }
 
 #[cfg(test)]

@@ -24,7 +24,7 @@ use prometheus_client::encoding::{DescriptorEncoder, prometheus_text, text};
 use prometheus_client::registry::Registry;
 
 use crate::bpf::qp_watch;
-use crate::{incident, inventory, logs};
+use crate::{incident, inventory, logs, recorder};
 pub use snapshot::{HookLabel, ProgramRuns, Snapshot, direction as direction_of_tap};
 
 /// Form of the text.
@@ -93,6 +93,10 @@ impl Collector for All {
         }
         if let Some(figures) = &snapshot.qp_watch {
             qp_watch::metrics::encode(figures, &mut encoder)?;
+        }
+        if let Some(counts) = &snapshot.recorder {
+            let unrecorded = snapshot.view.taps.iter().map(|tap| tap.frames_unrecorded).sum();
+            recorder::metrics::encode(counts, unrecorded, &mut encoder)?;
         }
         match &snapshot.logs {
             Some(counters) => logs::metrics::encode(counters, &mut encoder),

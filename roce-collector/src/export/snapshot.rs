@@ -10,6 +10,7 @@ use crate::bpf::QpWatchFigures;
 use crate::incident::IncidentFigures;
 use crate::inventory::Figures;
 use crate::logs::LogCounters;
+use crate::recorder::RecorderCounts;
 use crate::sweep::{Durations, TapSequences, View};
 
 /// The state of the collector after a sweep.
@@ -38,6 +39,8 @@ pub struct Snapshot {
     pub qp_watch: Option<Arc<QpWatchFigures>>,
     /// What was read from log sources; `None` where there are none.
     pub logs: Option<Arc<LogCounters>>,
+    /// What the flight recorder did; `None` without one.
+    pub recorder: Option<RecorderCounts>,
     /// Failures of queue pairs; `None` where nothing tells of them.
     pub incidents: Option<Arc<IncidentFigures>>,
 }

@@ -14,6 +14,7 @@ use crate::bpf::{Point, QpWatchFigures};
 use crate::flow::{RttReport, Spread};
 use crate::incident::{ErrorLabels, IncidentFigures};
 use crate::inventory::{Figures, QpState, QpType};
+use crate::recorder::RecorderCounts;
 use crate::sweep::{
     Counts, DeviceFigures, Durations, PeerKey, PsnCounts, QpKey, TapSequences, View,
 };
@@ -113,6 +114,13 @@ fn snapshot() -> Snapshot {
         inventory: None,
         qp_watch: None,
         logs: None,
+        recorder: Some(RecorderCounts {
+            written: 2,
+            failed: 1,
+            removed: 3,
+            empty: 4,
+            overwritten: 5,
+        }),
         incidents: None,
     }
 }
@@ -133,7 +141,7 @@ fn the_whole_text() {
 fn what_is_not_attached_has_no_series() {
     let text = render(&Arc::new(snapshot()), Format::OpenMetrics).unwrap();
     assert!(!text.contains("egress") && !text.contains("eth1"), "{text}");
-    let nothing = Snapshot { hooks: vec![None; 4], ..snapshot() };
+    let nothing = Snapshot { hooks: vec![None; 4], recorder: None, ..snapshot() };
     let text = render(&Arc::new(nothing), Format::OpenMetrics).unwrap();
     let series: Vec<_> = text.lines().filter(|line| !line.starts_with('#')).collect();
     assert!(series.iter().all(|line| line.starts_with("roce_collector_")), "{series:?}");

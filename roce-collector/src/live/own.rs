@@ -72,6 +72,7 @@ impl Own {
             max_flows: MAX_FLOWS,
             interfaces: devices as u32,
             marking: options.marking,
+            recorders: 0,
         })?;
         let sweeper = Sweeper::new(
             SweepOptions {

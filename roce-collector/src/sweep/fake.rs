@@ -13,8 +13,10 @@ use roce_common::sequence::SequenceWord;
 use roce_common::tap::TapCounters;
 use roce_common::wire::{Parsed, RocePacket, SliceReader, parse_ethernet};
 
+use super::Moment;
 use super::{RecordSource, Tables};
 use crate::bpf::{DatapathError, RecordState};
+use crate::recorder::{Connection, Recording};
 
 type FakeRecord<K> = Option<(FlowSlot<K>, FlowCold)>;
 
@@ -175,6 +177,10 @@ impl Tables for FakeTables {
 
     fn next_event(&mut self) -> Option<FlowEvent> {
         self.events.pop_front()
+    }
+
+    fn recorded(&self, _: &Connection, _: Moment) -> Recording {
+        Recording::default()
     }
 
     fn spilled(&self) -> Result<Vec<(SpillKey, SpillCount)>, DatapathError> {

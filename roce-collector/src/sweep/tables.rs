@@ -5,7 +5,9 @@ use roce_common::flow::{FlowKey, FlowSlot, NarrowKey, PsnSpace, SpillCount, Spil
 use roce_common::sequence::SequenceWord;
 use roce_common::tap::TapCounters;
 
+use super::Moment;
 use crate::bpf::{Datapath, DatapathError, FlowTable, RecordState};
+use crate::recorder::{Connection, Recording};
 
 /// One table of records, which others change at any time.
 pub trait RecordSource<K> {
@@ -52,6 +54,9 @@ pub trait Tables {
 
     /// The oldest event that nobody has taken.
     fn next_event(&mut self) -> Option<FlowEvent>;
+
+    /// What was recorded of the packets of a connection in trouble, in order; `now` is a moment on both clocks.
+    fn recorded(&self, connection: &Connection, now: Moment) -> Recording;
 
     /// Entries of the fallback map with what they have counted so far.
     ///
@@ -115,6 +120,11 @@ impl Tables for Datapath {
 
     fn next_event(&mut self) -> Option<FlowEvent> {
         self.events.take()
+    }
+
+    fn recorded(&self, connection: &Connection, now: Moment) -> Recording {
+        let read = self.recorders.read(|owner| connection.has_record(owner));
+        Recording { lost: read.lost, ..Recording::of(read.headers, connection, now) }
     }
 
     fn spilled(&self) -> Result<Vec<(SpillKey, SpillCount)>, DatapathError> {

@@ -143,7 +143,12 @@ impl Tap {
 }
 
 pub(crate) fn options() -> DatapathOptions {
-    DatapathOptions { max_flows: 1024, interfaces: 1, marking: MarkingPolicy::DEFAULT }
+    DatapathOptions {
+        max_flows: 1024,
+        interfaces: 1,
+        marking: MarkingPolicy::DEFAULT,
+        recorders: 0,
+    }
 }
 
 pub(crate) fn address(last: u8) -> IpAddr {

@@ -147,7 +147,7 @@ fn attach() -> (Datapath, Attachments) {
     let source = runtime.block_on(async { LinkSource::open(Path::new("/sys")) }).expect("netlink");
     let names = vec![INTERFACE.to_owned()];
     let links = runtime.block_on(source.read(&names)).expect("the interface");
-    let options = DatapathOptions { max_flows: 4096, interfaces: 1, marking: POLICY };
+    let options = DatapathOptions { max_flows: 4096, interfaces: 1, marking: POLICY, recorders: 0 };
     let mut datapath = Datapath::load(&options).expect("root and BPF");
     let request = AttachRequest {
         interfaces: names,

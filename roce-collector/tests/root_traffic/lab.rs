@@ -88,7 +88,7 @@ impl Tap {
             LinkSource::open(Path::new("/sys")).unwrap().read(&interfaces).await.unwrap()
         });
         let marking = MarkingPolicy::DEFAULT;
-        let options = DatapathOptions { max_flows, interfaces: 1, marking };
+        let options = DatapathOptions { max_flows, interfaces: 1, marking, recorders: 0 };
         let mut datapath =
             Datapath::load(&options).expect("this test needs root and BPF: run it with sudo");
         let request = AttachRequest { interfaces, hook, direction, kernel: KernelFacts::default() };

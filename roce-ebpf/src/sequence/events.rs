@@ -53,8 +53,9 @@ pub(super) extern "C" fn roce_send_event(place: u32) -> u32 {
     0
 }
 
+/// The key of a record, as a wide one.
 #[inline(always)]
-fn key_of(place: RecordPlace) -> Option<WideKey> {
+pub(crate) fn key_of(place: RecordPlace) -> Option<WideKey> {
     if place.is_wide() {
         let slot = WIDE_SLOTS.get_ptr(place.index())?;
         // SAFETY: the verifier bounds the slot; its key does not change while it has packets.

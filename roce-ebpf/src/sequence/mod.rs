@@ -18,6 +18,7 @@ mod restart;
 mod turn;
 
 use crate::store::release;
+pub(crate) use events::key_of;
 pub(crate) use peers::roce_tell_peers;
 use records::lock_of;
 pub(crate) use restart::roce_restart_opened;

@@ -141,6 +141,14 @@ pub(super) fn run(turn: &mut Turn) -> u32 {
     if turn.is_timed && class == PacketClass::InOrder {
         sequence.start_rtt(psn, turn.packet.time_us);
     }
+    let is_odd = matches!(
+        class,
+        PacketClass::GapOpener
+            | PacketClass::Fill
+            | PacketClass::Reordered
+            | PacketClass::Retransmission
+    );
+    turn.is_in_trouble = is_odd || sequence.word.is_troubled();
     let wants_answers = !kind.is_response() && sequence.wants_answers();
     let Before { rewinds, missing, next } = turn.before.recall();
     let is_new_rewind = record.state.totals.rewinds() != rewinds;

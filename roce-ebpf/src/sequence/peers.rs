@@ -64,7 +64,7 @@ pub(crate) extern "C" fn roce_tell_peers(what: u32) -> u32 {
 }
 
 #[inline(always)]
-fn answer(place: RecordPlace, turn: &Turn, links: Links) {
+fn answer(place: RecordPlace, turn: &mut Turn, links: Links) {
     let known = place.linked(links.peer);
     // The requests may have been taken out, and others put there.
     let is_mutual = links.peer != 0 && Links::of(known).is_some_and(|them| them.lead_to(place));
@@ -75,6 +75,7 @@ fn answer(place: RecordPlace, turn: &Turn, links: Links) {
         update(place, |word| answered(word, turn).watched(looks_again));
         return;
     };
+    turn.owner = requests;
     let wants_more = roce_note(requests.word(), note::ANSWER) != 0;
     if turn.is_nak() && turn.notable.kind != 0 {
         roce_send_event(requests.word());
@@ -168,6 +169,7 @@ fn noted(
     let first_psn = cold.first_psn();
     let Some(record) = sequence_of(cold) else { return (word, false) };
     let (psn, time_us) = (turn.packet.psn, turn.packet.time_us);
+    turn.is_in_trouble |= turn.is_nak() || word.is_troubled() || record.state.acks.is_on_ladder();
     if turn.is_nak() && record.admits_event(time_us) {
         let (kind, detail) = (EventKind::Nak as u32, turn.extended >> 24);
         turn.notable = Notable { kind, psn: psn.get(), detail, ..Notable::NOTHING };

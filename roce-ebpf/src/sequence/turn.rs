@@ -25,6 +25,10 @@ pub(crate) struct Turn {
     pub(crate) sequence: u32,
     pub(crate) tell: u32,
     pub(crate) is_timed: bool,
+    /// Whether it is worth recording: it, its record or the one that it answers is in trouble.
+    pub(crate) is_in_trouble: bool,
+    /// Place of the record whose recorder it belongs to.
+    pub(crate) owner: RecordPlace,
     /// Word of the AETH, or DMA length of the RETH; see `has_extended`.
     pub(crate) extended: u32,
     /// Packets of the record before this one.
@@ -98,6 +102,7 @@ impl Turn {
         };
         (self.notable, self.before) = (Notable::NOTHING, Before::NOTHING);
         (self.sequence, self.tell, self.is_timed) = (0, 0, false);
+        (self.is_in_trouble, self.owner) = (false, self.place);
         self.extended = seen.extended.word();
         self.source_port = seen.source_port;
         self.flags = flag(seen.asks_for_answer, ASKS_FOR_ANSWER)
@@ -107,7 +112,7 @@ impl Turn {
 
     /// The packet that this run of the program has put down.
     #[inline(always)]
-    pub(super) fn current<'a>() -> Option<&'a mut Self> {
+    pub(crate) fn current<'a>() -> Option<&'a mut Self> {
         let place = TURN.get_ptr_mut(0)?;
         // SAFETY: the place is this CPU's own and was written by this run of the program, which takes it
         // up in one function at a time.

@@ -35,6 +35,10 @@ pub(crate) struct Arguments {
     /// Size of the product's flow table, in flows
     #[arg(long, default_value_t = 131_072, value_parser = clap::value_parser!(u32).range(64..))]
     max_flows: u32,
+
+    /// Recorders of the product, as `--record-qps`; 0 is without a flight recorder
+    #[arg(long, default_value_t = 0)]
+    recorders: u32,
     /// Rounds; in each, every program runs once
     #[arg(long, default_value_t = 15, value_parser = clap::value_parser!(u32).range(1..=1000))]
     rounds: u32,
@@ -67,7 +71,7 @@ pub(crate) fn run(repository: &Repository, arguments: &Arguments) -> Result<()> 
     let machine = machine::describe()?;
     cpu::pin(arguments.cpu.unwrap_or(machine.cpus - 1))?;
 
-    let mut suite = Suite::load(&bench, &objects, arguments.max_flows)?;
+    let mut suite = Suite::load(&bench, &objects, arguments.max_flows, arguments.recorders)?;
     let mut measured = Vec::new();
     for flows in FLOW_COUNTS {
         ensure!(

@@ -5,6 +5,7 @@ use aya::maps::{Array, MapData, ProgramArray};
 use aya::programs::{ProgramFd, TestRun as _, TestRunOptions, Xdp};
 use aya::{Ebpf, EbpfLoader};
 use roce_common::config::{allocated_slots, home_slots, setting};
+use roce_common::recording::allocated_recorders;
 use roce_testkit::packet::{Opcode, Packet};
 
 use super::rotation::Rotation;
@@ -49,6 +50,7 @@ impl Suite {
         bench: &[u8],
         products: &[(String, Vec<u8>)],
         max_flows: u32,
+        recorders: u32,
     ) -> Result<Self> {
         let mut bench = Ebpf::load(bench).context("cannot load the benchmark's eBPF object")?;
         let target = ProgramArray::try_from(take(&mut bench, "TARGET")?)?;
@@ -60,7 +62,7 @@ impl Suite {
         }
         let mut loaded = Vec::new();
         for (name, object) in products {
-            let mut product = load_product(object, max_flows)
+            let mut product = load_product(object, max_flows, recorders)
                 .with_context(|| format!("cannot load the eBPF object {name}"))?;
             subjects.push(Subject::new(name, load_program(&mut product, PRODUCT_PROGRAM)?, true));
             loaded.push(product);
@@ -111,7 +113,7 @@ fn frame() -> Vec<u8> {
     Packet::new(Opcode::RC_RDMA_WRITE_MIDDLE).payload_len(1024).build()
 }
 
-fn load_product(object: &[u8], max_flows: u32) -> Result<Ebpf> {
+fn load_product(object: &[u8], max_flows: u32, recorders: u32) -> Result<Ebpf> {
     let cpus = aya::util::nr_cpus().map_err(|(file, error)| anyhow!("{file}: {error}"))? as u32;
     let homes = home_slots(max_flows);
     let slots = allocated_slots(homes);
@@ -123,11 +125,14 @@ fn load_product(object: &[u8], max_flows: u32) -> Result<Ebpf> {
         .map_max_entries("WIDE_COLD", few)
         .map_max_entries("SPILL", 8192)
         .map_max_entries("TAPS", 2 * cpus)
+        .map_max_entries("FLIGHT_RECORDERS", allocated_recorders(recorders.max(1)))
         .override_global(setting::HASH_SEED, &0x5eed_5eed_5eed_5eed_u64, true)
         .override_global(setting::NARROW_LEN, &homes, true)
         .override_global(setting::WIDE_LEN, &home_slots(64), true)
         .override_global(setting::CPUS, &cpus, true)
         .override_global(setting::SINGLE_INTERFACE, &1_u32, true)
+        // An older object that it is compared with has none.
+        .override_global(setting::RECORDERS, &recorders, false)
         .override_global(setting::WEAK_MEMORY_ORDER, &weak_memory_order(), true)
         .load(object)?;
     Ok(loaded)

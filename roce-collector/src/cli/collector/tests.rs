@@ -54,6 +54,30 @@ fn log_sources() {
 }
 
 #[test]
+fn the_flight_recorder() {
+    let recording = |arguments: &[&str]| command_line(arguments).map(|it| it.recording);
+    let off = recording(&[]).unwrap();
+    assert_eq!((off.record, off.record_limit, off.record_qps), (None, 64 << 20, 512));
+    let on = recording(&["--record=/var/lib/r", "--record-limit=2GiB", "--record-qps=9"]).unwrap();
+    assert_eq!(
+        (on.record, on.record_limit, on.record_qps),
+        (Some("/var/lib/r".into()), 2 << 30, 9)
+    );
+    for (text, bytes) in [("512KiB", 512 << 10), ("7", 7), ("32 M", 32 << 20), ("10B", 10)] {
+        assert_eq!(recording(&["--record-limit", text]).unwrap().record_limit, bytes, "{text}");
+    }
+    for text in
+        ["", "0", "-1", "1.5GiB", "64MB", "MiB", "99999999999999999999", "18446744073709551615K"]
+    {
+        let errors = recording(&[&format!("--record-limit={text}")]).unwrap_err();
+        assert!(errors[0].contains("--record-limit"), "{errors:?}");
+    }
+    assert!(recording(&["--record-qps=0"]).is_err());
+    let file = with_file("record = \"/r\"\nrecord-limit = \"1MiB\"\n", &[]).unwrap();
+    assert_eq!(file.recording.record_limit, 1 << 20);
+}
+
+#[test]
 fn the_defaults_are_those_of_the_contract() {
     let collector = command_line(&["--iface", "eth0,eth1"]).unwrap();
     assert_eq!(collector.interfaces, ["eth0", "eth1"]);
