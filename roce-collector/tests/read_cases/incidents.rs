@@ -106,7 +106,7 @@ fn what_a_mirror_loses_is_no_incident() {
         while let Some(frame) = reader.next_frame().expect("a sound file") {
             // Numerical Recipes' generator: the upper bits are good enough.
             random = random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-            if (random >> 16) % 10 != 0 {
+            if !(random >> 16).is_multiple_of(10) {
                 engine.frame(&frame);
             }
         }
