@@ -1,6 +1,7 @@
 //! What became of PSNs, as the metrics and the flow list of the daemon say it.
 
 use std::collections::BTreeMap;
+use std::fs;
 use std::mem;
 use std::path::{Path, PathBuf};
 use std::thread;
@@ -167,6 +168,46 @@ fn root_a_retry_ladder_shows_while_nobody_answers() {
     let live = flows(&daemon).unwrap().flows;
     let retries = live.iter().filter_map(|flow| flow.retries).find(|it| !it.answered);
     assert_eq!(retries.map(|retries| retries.tries), Some(tries), "{live:#?}");
+}
+
+/// A sender that nobody answers any more: a warning, then an incident, with its last packets in a file.
+#[test]
+fn root_a_queue_pair_that_dies_is_warned_of_and_recorded() {
+    let (lab, capture) = (Lab::new(), lab_capture("hole-stream-v4.va"));
+    let folder = tempfile::tempdir().unwrap();
+    let folder_name = folder.path().to_str().unwrap();
+    let daemon = lab.start(&["--direction", "ingress", "--record", folder_name]);
+    replay(&lab, &capture);
+    let start = Instant::now();
+    let file = loop {
+        let mut entries = fs::read_dir(folder.path()).unwrap().flatten();
+        if let Some(entry) = entries.find(|it| it.file_name().to_string_lossy().ends_with("pcapng"))
+        {
+            break entry.path();
+        }
+        assert!(start.elapsed() < PATIENCE, "nothing recorded: {}", daemon.output());
+        thread::sleep(Duration::from_millis(200));
+    };
+    let incidents: serde_json::Value =
+        serde_json::from_str(&daemon.get("/api/v1/incidents").unwrap().ok().unwrap()).unwrap();
+    let incident = &incidents["incidents"][0];
+    assert_eq!(incident["recording"].as_str(), file.to_str(), "{incidents:#}");
+    // Metrics are those of the last sweep.
+    while sum(&metrics(&daemon).unwrap(), "roce_recorder_incidents_total", "written") < 0.5 {
+        assert!(start.elapsed() < PATIENCE, "not counted: {}", daemon.output());
+        thread::sleep(Duration::from_millis(200));
+    }
+
+    let output = daemon.output();
+    let place = |what: &str| output.find(what).unwrap_or_else(|| panic!("no {what:?}: {output}"));
+    assert!(place("retry ladder") < place("incident:"), "{output}");
+    // What is sent again and again: the packets of the last tries, and nothing that was in order.
+    let retries = |flows: &[FlowReport]| -> u64 {
+        flows.iter().filter_map(FlowReport::sequence).map(|psns| psns.retransmitted).sum()
+    };
+    let (sent, recorded) = (read(&capture), read(&file));
+    let packets: u64 = recorded.iter().map(|flow| flow.packets).sum();
+    assert!(packets <= retries(&sent) && packets >= retries(&sent) / 2, "{recorded:#?}");
 }
 
 /// Flows that leave the table, and the same flows again: no counter of the port or of the hosts goes back.
