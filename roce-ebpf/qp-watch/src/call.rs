@@ -28,15 +28,15 @@ impl<'a> Call<'a> {
     /// each processor, and one object serves all.
     #[inline(always)]
     pub(crate) fn argument(&self, place: usize) -> Result<u64, Unreadable> {
-        self.read(self.registers, *self.layout.arguments.get(place).ok_or(Unreadable)?)
+        read(self.registers, *self.layout.arguments.get(place).ok_or(Unreadable)?)
     }
+}
 
-    /// What stands `offset` bytes behind the kernel's `address`.
-    #[inline(always)]
-    pub(crate) fn read<T>(&self, address: u64, offset: u32) -> Result<T, Unreadable> {
-        let source = (address + u64::from(offset)) as *const T;
-        // SAFETY: the helper checks the address itself, and every bit pattern is valid for the integers
-        // that are read here.
-        unsafe { bpf_probe_read_kernel(source) }.map_err(|_| Unreadable)
-    }
+/// What stands `offset` bytes behind the kernel's `address`.
+#[inline(always)]
+pub(crate) fn read<T>(address: u64, offset: u32) -> Result<T, Unreadable> {
+    let source = (address + u64::from(offset)) as *const T;
+    // SAFETY: the helper checks the address itself, and every bit pattern is valid for the integers that are
+    // read here.
+    unsafe { bpf_probe_read_kernel(source) }.ok().ok_or(Unreadable)
 }

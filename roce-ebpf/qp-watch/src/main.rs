@@ -14,7 +14,7 @@ mod tell;
 
 use aya_ebpf::macros::kprobe;
 use aya_ebpf::programs::ProbeContext;
-use call::{Call, Unreadable};
+use call::{Call, Unreadable, read};
 use qp::{IB_QPS_ERR, Modification, Qp, is_failure, leaves_err};
 use roce_common::qp_watch::{QpKnown, QpRecordKind};
 use tell::{count_unreadable, tell};
@@ -58,9 +58,9 @@ fn modify(call: &Call<'_>) -> Result<(), Unreadable> {
     let Some(change) = Modification::read(call)? else { return Ok(()) };
     let qp = Qp::at(call, call.argument(0)?)?;
     let before = qp.known();
-    qp.remember(&change.applied_to(&before));
+    qp.remember(change.applied_to(before));
     if change.state == IB_QPS_ERR && before.state != IB_QPS_ERR {
-        tell(call, QpRecordKind::ModifiedToErr, 0, &qp, &before, true);
+        tell(call, QpRecordKind::ModifiedToErr, 0, &qp, before, true);
     }
     Ok(())
 }
@@ -69,12 +69,12 @@ fn modify(call: &Call<'_>) -> Result<(), Unreadable> {
 fn destroy(call: &Call<'_>) -> Result<(), Unreadable> {
     let address = call.argument(0)?;
     // A handle of a shared XRC queue pair goes without the queue pair itself.
-    let real: u64 = call.read(address, call.layout.qp_real)?;
+    let real: u64 = read(address, call.layout.qp_real)?;
     if real != address {
         return Ok(());
     }
     let qp = Qp::at(call, address)?;
-    tell(call, QpRecordKind::Destroyed, 0, &qp, &qp.known(), true);
+    tell(call, QpRecordKind::Destroyed, 0, &qp, qp.known(), true);
     qp.forget();
     Ok(())
 }
@@ -82,16 +82,16 @@ fn destroy(call: &Call<'_>) -> Result<(), Unreadable> {
 #[inline(always)]
 fn async_event(call: &Call<'_>) -> Result<(), Unreadable> {
     let event = call.argument(0)?;
-    let code: u32 = call.read(event, call.layout.event_type)?;
+    let code: u32 = read(event, call.layout.event_type)?;
     if !is_failure(code) {
         return Ok(());
     }
-    let qp = Qp::at(call, call.read(event, call.layout.event_qp)?)?;
+    let qp = Qp::at(call, read(event, call.layout.event_qp)?)?;
     let before = qp.known();
     if leaves_err(code) {
-        qp.remember(&QpKnown { state: IB_QPS_ERR, ..before });
+        qp.remember(QpKnown { state: IB_QPS_ERR, ..before });
     }
-    tell(call, QpRecordKind::AsyncEvent, code, &qp, &before, false);
+    tell(call, QpRecordKind::AsyncEvent, code, &qp, before, false);
     Ok(())
 }
 
@@ -101,8 +101,8 @@ fn rxe_error(call: &Call<'_>) -> Result<(), Unreadable> {
     let before = qp.known();
     // The driver comes here also when somebody asks for ERR, and more than once.
     if before.state != IB_QPS_ERR {
-        qp.remember(&QpKnown { state: IB_QPS_ERR, ..before });
-        tell(call, QpRecordKind::DriverError, 0, &qp, &before, false);
+        qp.remember(QpKnown { state: IB_QPS_ERR, ..before });
+        tell(call, QpRecordKind::DriverError, 0, &qp, before, false);
     }
     Ok(())
 }

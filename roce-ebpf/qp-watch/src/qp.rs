@@ -1,6 +1,6 @@
 //! Queue pairs of the kernel, and what is known of them.
 
-use crate::call::{Call, Unreadable};
+use crate::call::{Call, Unreadable, read};
 use crate::maps::KNOWN;
 use roce_common::qp_watch::QpKnown;
 
@@ -64,8 +64,8 @@ impl Qp {
     /// The `ib_qp` at `address`.
     #[inline(always)]
     pub(crate) fn at(call: &Call<'_>, address: u64) -> Result<Self, Unreadable> {
-        let device = call.read(address, call.layout.qp_device)?;
-        let lqpn = call.read(address, call.layout.qp_num)?;
+        let device = read(address, call.layout.qp_device)?;
+        let lqpn = read(address, call.layout.qp_num)?;
         Ok(Self { key: QpKey { device, lqpn, reserved: 0 } })
     }
 
@@ -87,7 +87,7 @@ impl Qp {
     }
 
     #[inline(always)]
-    pub(crate) fn remember(&self, known: &QpKnown) {
+    pub(crate) fn remember(&self, known: QpKnown) {
         // When there is no room, less is known later.
         let _ = KNOWN.insert(self.key, known, 0);
     }
@@ -109,26 +109,26 @@ impl Modification {
             return Ok(None);
         }
         let attributes = call.argument(1)?;
-        let state: u32 = call.read(attributes, layout.attr_state)?;
+        let state: u32 = read(attributes, layout.attr_state)?;
         let mut asked = QpKnown { state: state as u8, ..QpKnown::NOTHING };
         if mask & IB_QP_DEST_QPN != 0 {
-            asked.rqpn = call.read(attributes, layout.attr_dest_qpn)?;
+            asked.rqpn = read(attributes, layout.attr_dest_qpn)?;
         }
         if mask & IB_QP_TIMEOUT != 0 {
-            asked.timeout = call.read(attributes, layout.attr_timeout)?;
+            asked.timeout = read(attributes, layout.attr_timeout)?;
         }
         if mask & IB_QP_RETRY_CNT != 0 {
-            asked.retry_cnt = call.read(attributes, layout.attr_retry_cnt)?;
+            asked.retry_cnt = read(attributes, layout.attr_retry_cnt)?;
         }
         if mask & IB_QP_RNR_RETRY != 0 {
-            asked.rnr_retry = call.read(attributes, layout.attr_rnr_retry)?;
+            asked.rnr_retry = read(attributes, layout.attr_rnr_retry)?;
         }
         Ok(Some(Self { state: asked.state, asked }))
     }
 
     /// What is known afterwards.
     #[inline(always)]
-    pub(crate) fn applied_to(&self, before: &QpKnown) -> QpKnown {
+    pub(crate) fn applied_to(&self, before: QpKnown) -> QpKnown {
         let asked = &self.asked;
         let byte = |asked: u8, before: u8| if asked == u8::MAX { before } else { asked };
         QpKnown {

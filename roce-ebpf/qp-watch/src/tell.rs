@@ -31,7 +31,7 @@ pub(crate) fn tell(
     kind: QpRecordKind,
     detail: u32,
     qp: &Qp,
-    known: &QpKnown,
+    known: QpKnown,
     is_call: bool,
 ) {
     // SAFETY: the helper takes no arguments and always succeeds.
@@ -53,7 +53,7 @@ pub(crate) fn tell(
         (&raw mut (*record).detail).write(detail);
         (&raw mut (*record).lqpn).write(qp.number());
         (&raw mut (*record).pid).write(pid);
-        (&raw mut (*record).known).write(*known);
+        (&raw mut (*record).known).write(known);
         let comm = &raw mut (*record).comm;
         if pid == 0 || bpf_get_current_comm(comm.cast(), COMM_BYTES as u32) != 0 {
             comm.cast::<u8>().write(0);
