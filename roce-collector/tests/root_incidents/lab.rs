@@ -52,26 +52,19 @@ impl Lab {
         assert_eq!(sent.delivered(), count, "{sent:?}");
     }
 
-    pub(crate) fn incidents(&self, daemon: &Daemon<'_>) -> Vec<Incident> {
-        let text = daemon.get("/api/v1/incidents").unwrap().ok().unwrap();
-        let answer: IncidentsAnswer = serde_json::from_str(&text).unwrap();
-        answer.incidents.iter().map(|incident| Incident::clone(incident)).collect()
-    }
-
     /// Waits for the only one.
-    pub(crate) fn incident(&self, daemon: &Daemon<'_>) -> Incident {
-        self.incident_when(daemon, |_| true)
+    pub(crate) fn incident(daemon: &Daemon<'_>) -> Incident {
+        Self::incident_when(daemon, |_| true)
     }
 
     /// Waits for the only one until it says so.
     pub(crate) fn incident_when(
-        &self,
         daemon: &Daemon<'_>,
         says_so: impl Fn(&Incident) -> bool,
     ) -> Incident {
         let start = Instant::now();
         loop {
-            let mut incidents = self.incidents(daemon);
+            let mut incidents = incidents(daemon);
             assert!(incidents.len() < 2, "{incidents:#?}");
             if let Some(incident) = incidents.pop().filter(&says_so) {
                 return incident;
@@ -80,6 +73,12 @@ impl Lab {
             thread::sleep(Duration::from_millis(100));
         }
     }
+}
+
+pub(crate) fn incidents(daemon: &Daemon<'_>) -> Vec<Incident> {
+    let text = daemon.get("/api/v1/incidents").unwrap().ok().unwrap();
+    let answer: IncidentsAnswer = serde_json::from_str(&text).unwrap();
+    answer.incidents
 }
 
 pub(crate) fn capture(name: &str) -> PathBuf {

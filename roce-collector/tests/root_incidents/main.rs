@@ -9,7 +9,7 @@ use std::fs;
 use std::thread;
 use std::time::Duration;
 
-use lab::{Lab, capture};
+use lab::{Lab, capture, incidents};
 use roce_collector::diagnosis::{Outcome, Verdict};
 
 /// The lines of a program whose write failed, as perftest prints them.
@@ -21,7 +21,7 @@ fn root_a_refused_write_is_an_access_error_and_no_fault_of_the_network() {
     let lab = Lab::new();
     let daemon = lab.start(&[]);
     lab.replay(&capture("err-badrkey-write-v4.va"));
-    let incident = lab.incident(&daemon);
+    let incident = Lab::incident(&daemon);
     assert_eq!(incident.verdict.id, Verdict::AccessError, "{incident:#?}");
     assert_eq!((incident.outcome, &*incident.source), (Outcome::Died, "wire"));
     assert_eq!(incident.local.ip, Some("10.0.0.1".parse().unwrap()));
@@ -39,7 +39,7 @@ fn root_a_log_line_and_packets_are_one_incident() {
     lab.replay(&capture("hole-stream-v4.va"));
     fs::write(&log, PERFTEST).unwrap();
     // Packets tell first; the application's line makes it certain.
-    let incident = lab.incident_when(&daemon, |incident| incident.outcome == Outcome::Died);
+    let incident = Lab::incident_when(&daemon, |incident| incident.outcome == Outcome::Died);
     assert_eq!(incident.verdict.id, Verdict::ForwardBlackHole, "{incident:#?}");
     let status = incident.status.as_ref().map(|status| (status.code, &*status.name));
     assert_eq!(status, Some((12, "RETRY_EXC_ERR")));
@@ -52,7 +52,7 @@ fn root_a_log_line_and_packets_are_one_incident() {
     let told = output.find(&incident.id).expect("the incident in the log");
     assert!(warned < told);
     thread::sleep(Duration::from_secs(3));
-    assert_eq!(lab.incidents(&daemon).len(), 1, "nothing is told twice");
+    assert_eq!(incidents(&daemon).len(), 1, "nothing is told twice");
     let metrics = daemon.get("/metrics").unwrap().ok().unwrap();
     let errors = metrics.lines().find(|line| line.starts_with("roce_qp_errors_total{")).unwrap();
     assert!(errors.contains("cause=\"forward_black_hole\"") && errors.ends_with(" 1"), "{errors}");
@@ -63,7 +63,7 @@ fn root_a_receiver_without_receives_is_named() {
     let lab = Lab::new();
     let daemon = lab.start(&[]);
     lab.replay(&capture("err-rnr-v4.va"));
-    let incident = lab.incident(&daemon);
+    let incident = Lab::incident(&daemon);
     assert_eq!(incident.verdict.id, Verdict::ReceiverNotReady, "{incident:#?}");
 }
 
@@ -72,7 +72,7 @@ fn root_retries_for_ever_are_a_stall() {
     let lab = Lab::new();
     let daemon = lab.start(&[]);
     lab.replay(&capture("hole-send-retry7-v6.va"));
-    let incident = lab.incident(&daemon);
+    let incident = Lab::incident(&daemon);
     assert_eq!(incident.outcome, Outcome::Stalled, "{incident:#?}");
     assert!(incident.evidence.iter().any(|evidence| evidence.value.contains("time")), "count");
 }
@@ -97,8 +97,8 @@ fn root_traffic_that_goes_on_is_no_incident() {
                 let daemon = lab.start(&[]);
                 lab.replay(&capture(name));
                 thread::sleep(Duration::from_secs(8));
-                let incidents = lab.incidents(&daemon);
-                assert!(incidents.is_empty(), "{name}: {incidents:#?}");
+                let told = incidents(&daemon);
+                assert!(told.is_empty(), "{name}: {told:#?}");
             });
         }
     });
