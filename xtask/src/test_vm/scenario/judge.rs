@@ -116,8 +116,10 @@ fn died(id: &str, played: &Played, faults: &mut Vec<String>) -> Result<(String, 
         faults.push("the application did not fail".to_owned());
     }
     let Some(incident) = wait_for(played, |incident| incident["outcome"] == "died")? else {
-        faults.push("no incident of it".to_owned());
-        return Ok(("no incident".to_owned(), None));
+        let is_swapped = has_swapped_sides(played)?;
+        let verdict = if is_swapped { "swapped sides" } else { "no incident" };
+        faults.push(verdict.to_owned());
+        return Ok((verdict.to_owned(), None));
     };
     let found = verdict(&incident);
     if found != id {
@@ -147,6 +149,14 @@ fn stalled(played: &Played, faults: &mut Vec<String>) -> Result<(String, Option<
         faults.push("no count or no age among the evidence".to_owned());
     }
     Ok((found, Some(incident)))
+}
+
+/// Whether an incident takes the side that answers for the one that failed.
+fn has_swapped_sides(played: &Played) -> Result<bool> {
+    Ok(incidents()?.iter().any(|incident| {
+        incident["local"]["qp"].as_u64() == Some(played.peer_qp)
+            && incident["peer"]["qp"].as_u64() == Some(played.qp)
+    }))
 }
 
 /// The last incident of the connection once it is as wanted, or as it is when the time is up.
