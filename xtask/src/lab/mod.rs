@@ -1,7 +1,7 @@
 //! Two hosts with soft-RoCE and a switch between them, inside a guest.
 //!
 //! ```text
-//! host A: va, rxa, 10.0.0.1 -- pa [namespace of the switch, bridge] pb -- 10.0.0.2, rxb, vb: host B
+//! host A: va, rxe0, 10.0.0.1 -- pa [namespace of the switch, bridge] pb -- 10.0.0.2, rxe1, vb: host B
 //! ```
 //!
 //! Both hosts live in the first namespace, because soft-RoCE works in others only from Linux 7.0 on;

@@ -36,8 +36,8 @@ impl Host {
 
     pub(crate) const fn device(self) -> &'static str {
         match self {
-            Self::A => "rxa",
-            Self::B => "rxb",
+            Self::A => "rxe0",
+            Self::B => "rxe1",
         }
     }
 
