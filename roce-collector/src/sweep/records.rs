@@ -85,7 +85,9 @@ impl<K> Tracked<K> {
         let side = self.totals.side.as_deref()?;
         let ladder = side.ladder?;
         let silence = now.wall.since(self.last_seen);
-        Some(LadderLook { ladder, cause: side.cause, age: ladder_age(&ladder, now), silence })
+        let is_certain = self.has_peer || self.has_responses;
+        let age = ladder_age(&ladder, now);
+        Some(LadderLook { ladder, cause: side.cause, age, silence, is_certain })
     }
 }
 

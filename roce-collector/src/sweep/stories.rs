@@ -11,6 +11,7 @@ use roce_common::wire::{RNR_TIMER_MICROSECONDS, Syndrome};
 
 use super::Moment;
 use super::ladders::{Climb, LadderSteps};
+use super::troubles::{LadderWatch, Troubles, VainTries};
 use crate::capture::Timestamp;
 use crate::flow::FlowId;
 use crate::timeline::{Entry, Event, RewindCause};
@@ -38,6 +39,9 @@ struct Story {
     told: VecDeque<Told>,
     /// The retry ladder that its sender is on.
     climb: Option<Climb>,
+    /// Its tries although the tap sees the answers.
+    vain: Option<VainTries>,
+    watch: LadderWatch,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -62,6 +66,7 @@ impl Stories {
         if let Some(before) = story.told.back() {
             explain(&mut what, before, time);
         }
+        story.vain = VainTries::after(story.vain, &what, time);
         story.climb = Climb::after(story.climb, &what, time);
         if let Some(climb) = &story.climb {
             self.ladder_steps.note(&event.key, climb, &what, time);
@@ -87,6 +92,16 @@ impl Stories {
         self.records.retain(|_, story| {
             story.told.back().is_some_and(|told| now.wall.since(told.time) < age)
         });
+    }
+
+    /// Tells of senders that do not hear their answers.
+    pub(super) fn look_for_trouble(&mut self, troubles: &mut Troubles, now: Timestamp) {
+        for (key, story) in &mut self.records {
+            let kind = story.watch.look(story.vain.map(|vain| vain.look(now)));
+            if let Some((kind, id)) = kind.zip(FlowId::of(key)) {
+                troubles.note_requests(&id, None, kind, now);
+            }
+        }
     }
 
     /// The events of one record, oldest first.

@@ -142,6 +142,7 @@ impl Sweeper {
         let spilled = self.taps.iter().map(|tap| tap.table_full + tap.slot_busy).sum();
         let result = self.spill.sweep(tables, spilled, &mut sweep);
         self.ledger.qps.choose();
+        self.stories.look_for_trouble(&mut self.troubles, now.wall);
         self.narrow.look_for_trouble(&mut self.troubles, now);
         self.wide.look_for_trouble(&mut self.troubles, now);
         result

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use roce_common::event::{EventKind, FlowEvent};
 use roce_common::psn::Psn;
-use roce_common::sequence::{RetryLadder, RewindCause};
+use roce_common::sequence::{self, RetryLadder};
 use roce_common::tap::{NAK_COUNTERS, NAK_UNKNOWN};
 use roce_common::wire::{Nak, Syndrome};
 
@@ -13,9 +13,13 @@ use crate::capture::Timestamp;
 use crate::diagnosis::MOST_RETRIES;
 use crate::flow::FlowId;
 use crate::incident::{WireKind, WireTrouble};
+use crate::timeline::{Event, RewindCause};
 
 /// Tries without an answer before the end of a stream is more than its end.
 const MIN_TRIES: u32 = 3;
+/// Tries where the tap saw every one answered, or has never seen an answer: it may just be the last message, whose
+/// last answers others saw.
+const MIN_TRIES_IN_DOUBT: u32 = 5;
 /// A sender that is silent for so many times its longest pause between two tries has given up, ...
 const SILENT_SPACINGS: u32 = 4;
 /// ... but not before this.
@@ -46,17 +50,54 @@ pub(super) struct LadderWatch {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct LadderLook {
     pub(super) ladder: RetryLadder,
-    pub(super) cause: Option<RewindCause>,
+    pub(super) cause: Option<sequence::RewindCause>,
     /// Since the first try.
     pub(super) age: Duration,
     /// Since the last packet of the sender.
     pub(super) silence: Duration,
+    /// The tap sees answers, and none to this.
+    pub(super) is_certain: bool,
+}
+
+/// Tries in a row of a PSN that the tap had seen acknowledged: the sender does not hear the answers.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct VainTries {
+    psn: u32,
+    tries: u32,
+    first: Timestamp,
+    last: Timestamp,
+}
+
+impl VainTries {
+    /// Those after `event`, when they were `before`.
+    pub(super) fn after(before: Option<Self>, event: &Event, time: Timestamp) -> Option<Self> {
+        let Event::Rewind { psn, was_acknowledged: true, cause, .. } = *event else { return None };
+        let RewindCause::Timeout { .. } = cause else { return None };
+        Some(match before.filter(|before| before.psn == psn) {
+            Some(before) => Self { tries: before.tries.saturating_add(1), last: time, ..before },
+            None => Self { psn, tries: 1, first: time, last: time },
+        })
+    }
+
+    /// As a ladder.
+    pub(super) fn look(&self, now: Timestamp) -> LadderLook {
+        let age = self.last.since(self.first);
+        let ladder = RetryLadder {
+            psn: Psn::new(self.psn),
+            tries: self.tries,
+            first_try_us: 0,
+            spacing_us: (age / self.tries).as_micros() as u32,
+            longest_silence_us: 0,
+        };
+        let cause = Some(sequence::RewindCause::Timeout);
+        LadderLook { ladder, cause, age, silence: now.since(self.last), is_certain: false }
+    }
 }
 
 impl LadderWatch {
     /// What is to be told now. `None` stands for no ladder.
     pub(super) fn look(&mut self, look: Option<LadderLook>) -> Option<WireKind> {
-        let Some(LadderLook { ladder, cause, age, silence }) = look else {
+        let Some(LadderLook { ladder, cause, age, silence, is_certain }) = look else {
             *self = Self::default();
             return None;
         };
@@ -64,11 +105,12 @@ impl LadderWatch {
         if self.psn != psn || self.next == 0 {
             *self = Self { psn, next: MOST_RETRIES + 1, is_over: false };
         }
-        let is_unready = cause == Some(RewindCause::NotReady);
+        let is_unready = cause == Some(sequence::RewindCause::NotReady);
         let pause = ladder.spacing_us.max(ladder.longest_silence_us);
         let patience = Duration::from_micros(pause.into()) * SILENT_SPACINGS;
         if silence >= patience.max(MIN_SILENCE) {
-            if self.is_over || tries < MIN_TRIES {
+            let min_tries = if is_certain { MIN_TRIES } else { MIN_TRIES_IN_DOUBT };
+            if self.is_over || tries < min_tries {
                 return None;
             }
             self.is_over = true;
@@ -175,8 +217,9 @@ impl Troubles {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use roce_common::sequence::RewindCause as Cause;
 
-    fn look(tries: u32, silence_ms: u64, cause: RewindCause) -> LadderLook {
+    fn look(tries: u32, silence_ms: u64, cause: Cause) -> LadderLook {
         let ladder = RetryLadder {
             psn: Psn::new(7),
             tries,
@@ -186,11 +229,11 @@ mod tests {
         };
         let age = Duration::from_millis(u64::from(tries) * 67);
         let silence = Duration::from_millis(silence_ms);
-        LadderLook { ladder, cause: Some(cause), age, silence }
+        LadderLook { ladder, cause: Some(cause), age, silence, is_certain: true }
     }
 
     fn timeout(tries: u32, silence_ms: u64) -> LadderLook {
-        look(tries, silence_ms, RewindCause::Timeout)
+        look(tries, silence_ms, Cause::Timeout)
     }
 
     #[test]
@@ -220,8 +263,31 @@ mod tests {
     #[test]
     fn a_receiver_that_is_not_ready_has_time() {
         let mut watch = LadderWatch::default();
-        assert_eq!(watch.look(Some(look(20, 10, RewindCause::NotReady))), None);
-        let told = watch.look(Some(look(80, 10, RewindCause::NotReady)));
+        assert_eq!(watch.look(Some(look(20, 10, Cause::NotReady))), None);
+        let told = watch.look(Some(look(80, 10, Cause::NotReady)));
         assert_eq!(told, Some(WireKind::NotReady { psn: 7, refusals: 81 }));
+    }
+
+    #[test]
+    fn answers_that_do_not_reach_the_sender() {
+        let at = |tenths: u64| Timestamp::from_nanos(tenths * 100_000_000);
+        let rewind = |psn, was_acknowledged| Event::Rewind {
+            psn,
+            last: psn,
+            packets: 1,
+            filled: 0,
+            cause: RewindCause::Timeout { silent_us: 200_000 },
+            was_acknowledged,
+        };
+        let after = |tries: Option<VainTries>, event: &Event, tenths| {
+            VainTries::after(tries, event, at(tenths))
+        };
+        let tries = (0..5).fold(None, |tries, n| after(tries, &rewind(9, true), 10 + 2 * n));
+        let look = tries.unwrap().look(at(48));
+        assert_eq!((look.ladder.tries, look.silence), (5, Duration::from_secs(3)));
+        let told = LadderWatch::default().look(Some(look));
+        assert!(matches!(told, Some(WireKind::GaveUp { psn: 9, tries: 5, .. })), "{told:?}");
+        assert!(after(tries, &rewind(9, false), 20).is_none(), "that one was not answered");
+        assert_eq!(after(tries, &rewind(10, true), 20).unwrap().tries, 1, "it went on");
     }
 }
