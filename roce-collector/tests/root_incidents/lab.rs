@@ -85,3 +85,9 @@ pub(crate) fn capture(name: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../testdata/captures/lab");
     folder.join(format!("{name}.pcap.gz"))
 }
+
+/// One of the queue pairs that `cargo xtask test-vm` lets die.
+pub(crate) fn scenario(name: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../testdata/captures/scenarios");
+    folder.join(format!("{name}.pcap.gz"))
+}

@@ -9,7 +9,7 @@ use std::fs;
 use std::thread;
 use std::time::Duration;
 
-use lab::{Lab, capture, incidents};
+use lab::{Lab, capture, incidents, scenario};
 use roce_collector::diagnosis::{Outcome, Verdict};
 
 /// The lines of a program whose write failed, as perftest prints them.
@@ -75,6 +75,31 @@ fn root_retries_for_ever_are_a_stall() {
     let incident = Lab::incident(&daemon);
     assert_eq!(incident.outcome, Outcome::Stalled, "{incident:#?}");
     assert!(incident.evidence.iter().any(|evidence| evidence.value.contains("time")), "count");
+}
+
+/// What a tap sees of queue pairs that die in known ways, without the words of an application.
+#[test]
+fn root_a_mirror_tells_why_queue_pairs_die() {
+    let captures = [
+        ("acks_lost.vb", Verdict::ReverseBlackHole),
+        ("peer_killed.vb", Verdict::PeerSilent),
+        ("large_lost.va", Verdict::MtuBlackHole),
+        ("wrong_dscp_lost.va", Verdict::MismarkedLossyDrop),
+        ("bad_rkey.va", Verdict::AccessError),
+        ("no_receives.va", Verdict::ReceiverNotReady),
+    ];
+    thread::scope(|scope| {
+        for (name, expected) in captures {
+            scope.spawn(move || {
+                let lab = Lab::new();
+                let daemon = lab.start(&[]);
+                lab.replay(&scenario(name));
+                let incident = Lab::incident(&daemon);
+                assert_eq!(incident.verdict.id, expected, "{name}: {incident:#?}");
+                assert!(incident.local.ip.is_some() && incident.peer.ip.is_some(), "{name}");
+            });
+        }
+    });
 }
 
 /// Losses that are made good, reordering, copies and congestion are no incidents.
