@@ -108,7 +108,9 @@ impl Incidents {
     pub(super) fn finish(&mut self, sweeper: &mut Sweeper, view: &View<'_>) {
         self.take_signals(sweeper, view);
         self.waiting.extend(self.correlator.finish());
-        self.tell_waiting(sweeper, view);
+        while !self.waiting.is_empty() {
+            self.tell_waiting(sweeper, view);
+        }
     }
 
     fn tell_waiting(&mut self, sweeper: &Sweeper, view: &View<'_>) {

@@ -90,11 +90,11 @@ impl Group {
                 self.signals[0] = told;
             }
         }
-        self.turn_to_primary();
     }
 
-    /// The side that the primary signal speaks for is the near one.
-    fn turn_to_primary(&mut self) {
+    /// The side that the primary signal speaks for is the near one. Call it when all signals are there that were
+    /// found to belong together: until then sides are those of the first.
+    pub(super) fn turn_to_primary(&mut self) {
         if self.signals[0].is_crossed {
             std::mem::swap(&mut self.near, &mut self.far);
             for told in &mut self.signals {

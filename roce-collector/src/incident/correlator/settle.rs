@@ -88,6 +88,7 @@ impl Correlator {
         for (Waiting { signal, claim, .. }, is_crossed) in signals {
             group.add(signal, &claim, is_crossed, self.limits.max_signals);
         }
+        group.turn_to_primary();
         // One that nobody took yet is told as it is now.
         let is_taken = self.ready.iter().all(|ready| ready.number() != group.number());
         if is_taken && group.essence() == before {
@@ -119,6 +120,7 @@ impl Correlator {
         for (Waiting { signal, claim, .. }, is_crossed) in signals {
             group.add(signal, &claim, is_crossed, self.limits.max_signals);
         }
+        group.turn_to_primary();
         group.name();
         group.set_context(self.events.before(&group, &self.limits));
         self.groups.push_back(group.clone());

@@ -289,6 +289,35 @@ fn what_probes_in_the_kernel_tell() {
     assert_eq!(failure.blamed, [(Cause::AccessError, Some(at(0.0)))]);
 }
 
+/// Seen in the lab: what came first spoke for the responder, what said more for the requester.
+#[test]
+fn the_side_of_the_primary_is_the_near_one_whatever_came_before() {
+    let mut host = Host::new();
+    let own = |time, device: &str, lqpn, rqpn, what| {
+        Signal::Bpf(Box::new(QpFailure {
+            time: at(time),
+            device: device.into(),
+            lqpn,
+            what,
+            before: Some(QpState::RTS),
+            settings: QpSettings { rqpn: Some(rqpn), ..QpSettings::default() },
+            pid: None,
+            comm: None,
+        }))
+    };
+    host.0.take(own(0.0, "mlx5_4", 98, 48, QpFailureKind::AsyncEvent(3)), at(0.0));
+    host.0.take(own(0.01, "mlx5_3", 48, 98, QpFailureKind::DriverError), at(0.01));
+    host.log(
+        0.03,
+        "job",
+        &nccl(10, 136).replace("::ffff:10.0.0.12", "::ffff:10.0.0.12 hca mlx5_3"),
+    );
+    host.wire(0.1, WireKind::FatalNak { code: "remote_access_error", psn: 7 }, (None, 98));
+    let group = host.one(3.2);
+    assert_eq!((group.local().qp, group.peer().qp), (Some(48), Some(98)), "{group:#?}");
+    assert_eq!(group.device(), Some("mlx5_3"));
+}
+
 #[test]
 fn a_queue_pair_that_stays_in_error_is_one() {
     let mut host = Host::new();
