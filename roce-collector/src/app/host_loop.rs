@@ -18,6 +18,9 @@ const PERIOD: Duration = Duration::from_secs(5);
 /// Time between two looks at the clock and the stop flag.
 const TICK: Duration = Duration::from_millis(100);
 
+/// A sweep that ended so long after a moment began after it.
+const SWEEP_TIME: Duration = Duration::from_millis(250);
+
 /// The latest report.
 pub(super) type SharedReport = Arc<Mutex<HostReport>>;
 
@@ -40,12 +43,19 @@ impl HostLoop {
         let shared = Arc::clone(&report);
         let thread = thread::Builder::new().name("host".to_owned()).spawn(move || {
             let mut due = Instant::now();
+            let mut counted = None;
             while !is_stopping.load(Ordering::Relaxed) {
-                // Before the first sweep nobody knows what the hooks saw.
-                if Instant::now() >= due && status.borrow().swept.is_some() {
+                if counted.is_none() && Instant::now() >= due {
                     due = Instant::now() + PERIOD;
+                    let counters = watch.count();
+                    counted = Some((Instant::now(), counters));
+                }
+                // What the hooks saw up to then is known after the next sweep that begins later.
+                let swept = status.borrow().swept;
+                let is_swept = |at: Instant| swept > Some(at + SWEEP_TIME);
+                if let Some((_, counters)) = counted.take_if(|(at, _)| is_swept(*at)) {
                     let packets = hook_packets(&status.borrow(), interfaces);
-                    let report = watch.look(&packets);
+                    let report = watch.compare(counters, &packets);
                     *shared.lock().unwrap_or_else(PoisonError::into_inner) = report;
                 }
                 thread::sleep(TICK);

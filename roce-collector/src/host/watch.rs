@@ -22,7 +22,7 @@ pub struct HostReport {
     pub blind: Vec<String>,
 }
 
-/// Compares hooks and NICs. Take a look every five seconds, no more often: reading costs the driver work.
+/// Compares hooks and NICs. Count every five seconds, no more often: reading costs the driver work.
 #[derive(Debug)]
 pub struct HostWatch {
     root: PathBuf,
@@ -48,16 +48,25 @@ impl HostWatch {
         Self { root: root.to_owned(), devices: devices.collect(), looks: 0 }
     }
 
-    /// Takes a look. Says in the log when it changes what can be seen.
-    pub fn look(&mut self, hooks: &[HookPackets]) -> HostReport {
+    /// Reads what the NICs count.
+    pub fn count(&mut self) -> Vec<PortCounters> {
         let is_search = self.looks.is_multiple_of(LOOKS_PER_SEARCH);
         self.looks = self.looks.wrapping_add(1);
-        let mut report = HostReport::default();
-        for (device, &hooks) in self.devices.iter_mut().zip(hooks) {
+        let counters = self.devices.iter_mut().map(|device| {
             if is_search {
                 device.ports = find_ports(&self.root, &device.name);
             }
-            let counters = PortCounters::read(&device.ports);
+            PortCounters::read(&device.ports)
+        });
+        counters.collect()
+    }
+
+    /// Compares what the NICs counted with what the hooks saw up to then or a little later: hooks that were read
+    /// before would seem to miss the first packets after a pause. Says in the log when it changes what can be
+    /// seen.
+    pub fn compare(&mut self, counters: Vec<PortCounters>, hooks: &[HookPackets]) -> HostReport {
+        let mut report = HostReport::default();
+        for ((device, counters), &hooks) in self.devices.iter_mut().zip(counters).zip(hooks) {
             if device.visibility.observe(&Sample { hooks, counters }) {
                 device.log();
             }

@@ -174,12 +174,13 @@ impl Own {
         if self.host.as_ref().is_some_and(|(time, _)| time.elapsed() < HOST_LOOK) {
             return;
         }
+        let counters = self.watch.count();
         let mut hooks: Vec<HookPackets> = vec![[None; 2]; self.options.interfaces.len()];
         for (tap, _) in self.taps() {
             let packets = self.datapath.taps.read(tap).packets();
             hooks[usize::from(tap / 2)][usize::from(tap % 2)] = Some(packets);
         }
-        self.host = Some((Instant::now(), self.watch.look(&hooks)));
+        self.host = Some((Instant::now(), self.watch.compare(counters, &hooks)));
     }
 
     fn now(&self) -> Moment {

@@ -45,6 +45,13 @@ fn names(root: &Path, interface: &str) -> Vec<String> {
 }
 
 /// Counters of a real mlx5 that moved while tcpdump saw nothing.
+impl HostWatch {
+    fn look(&mut self, hooks: &[HookPackets]) -> HostReport {
+        let counters = self.count();
+        self.compare(counters, hooks)
+    }
+}
+
 #[test]
 fn a_bypass_is_said_in_words() {
     let real = tree("bypass/class/infiniband/mlx5_0/ports/1/hw_counters");
