@@ -7,9 +7,9 @@ use std::collections::{HashMap, HashSet};
 use std::net::IpAddr;
 use std::time::Duration;
 
-use roce_common::flow::PsnSpace;
+use roce_common::flow::{PsnSpace, opcode_of_index};
 use roce_common::sequence::RetryLadder;
-use roce_common::wire::Transport;
+use roce_common::wire::{Opcode, Operation, Transport};
 
 use super::history::{HISTORY_SECONDS, Second};
 use super::records::SeenRecord;
@@ -265,15 +265,30 @@ impl Picture<'_> {
         })
     }
 
-    /// Sizes before the ladder began, and on it. Averages of seconds: exact where all packets are alike.
+    /// Sizes before what the ladder repeats was sent first, and on the ladder. Averages: exact where all packets
+    /// are alike. `None` where packets that fill the path MTU were acknowledged before.
     fn payload(&self, record: &SeenRecord<'_>) -> Option<Payload> {
-        let ladder = record.totals.side.as_deref()?.ladder?;
-        let age = ladder_age(&ladder, self.now).as_secs() as u32;
-        let began = self.now.seconds().saturating_sub(age);
-        let sound = |second: &&Second| second.at + 1 < began && !second.is_troubled();
+        let totals = record.totals;
+        let ladder = totals.side.as_deref()?.ladder?;
+        let unanswered = totals.highest_psn?.distance_from(ladder.psn).max(0).cast_unsigned() + 1;
+        let repeated = totals.sequence?.retransmitted;
+        if full_packets(record) > repeated + u64::from(unanswered) {
+            return None;
+        }
+        let silence = Duration::from_micros(ladder.longest_silence_us.into());
+        let age = ladder_age(&ladder, self.now) + silence;
+        // A sweep ends the second that it counts.
+        let sent = self.now.uptime.saturating_sub(age).as_secs() as u32;
+        let sound = |second: &&Second| second.at <= sent && !second.is_troubled();
         let passed = self.seconds(record).filter(sound).filter_map(Second::mean_payload).max()?;
-        let stuck = |second: &&Second| second.at >= began && second.packets == second.retransmitted;
-        let repeated = self.seconds(record).filter(stuck).filter_map(Second::mean_payload).max()?;
+        let stuck = self.seconds(record).filter(|second| second.at > sent);
+        let (packets, bytes) = stuck.fold((0, 0), |(packets, bytes), second| {
+            (
+                packets + u64::from(second.retransmitted),
+                bytes + u64::from(second.retransmitted_bytes),
+            )
+        });
+        let repeated = u32::try_from(bytes.checked_div(packets)?).ok()?;
         Some(Payload { passed, repeated })
     }
 
@@ -347,6 +362,24 @@ fn is_of(record: &SeenRecord<'_>, failure: &Failure) -> bool {
         (Some(peer_qp), _) => record.id.dst_qp == peer_qp,
         (None, local_qp) => local_qp.is_some() && record.totals.peer_qp == local_qp,
     }
+}
+
+/// Packets that fill the path MTU, whatever that is: others of their message follow.
+fn full_packets(record: &SeenRecord<'_>) -> u64 {
+    let is_full = |index| {
+        let operation = opcode_of_index(index, record.tag).map(Opcode::operation);
+        operation.is_some_and(|operation| {
+            matches!(
+                operation,
+                Operation::SendFirst
+                    | Operation::SendMiddle
+                    | Operation::RdmaWriteFirst
+                    | Operation::RdmaWriteMiddle
+            )
+        })
+    };
+    let counters = record.totals.opcodes.iter().enumerate();
+    counters.filter(|(index, _)| is_full(*index)).map(|(_, packets)| packets).sum()
 }
 
 /// Since the first try of a ladder; the kernel counts wrapping microseconds since boot.
