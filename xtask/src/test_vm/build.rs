@@ -52,4 +52,4 @@ fn has_driver() -> bool {
 }
 
 /// For the bindings of libibverbs.
-const VERBS_PACKAGES: [&str; 2] = ["cmake", "libclang-dev"];
+const VERBS_PACKAGES: [&str; 5] = ["cmake", "gcc", "libc6-dev", "libclang-dev", "make"];
