@@ -10,8 +10,9 @@ use crate::process;
 
 const UNIT: &str = "roce-collector.service";
 
-/// Exposure from 0 (none) to 100 (all) that the unit may have.
-const MAX_EXPOSURE: &str = "--threshold=20";
+/// Exposure from 0 (none) to 100 (all) that the unit may have; 2 of it for the probes on queue pairs, which need
+/// `perf_event_open`.
+const MAX_EXPOSURE: &str = "--threshold=22";
 
 /// The unit is valid, and as confined as it says.
 pub(super) fn unit(repository: &Repository) -> Result<()> {
