@@ -24,7 +24,7 @@ const FLOWS: u32 = 10_000;
 const FLOWS_PACE: Pace = Pace::FramesPerSecond(20_000);
 const MAX_FLOWS: &str = "256";
 /// Shorter than the time between two visits of the many flows, so that they are evicted.
-const FLOW_IDLE: &str = "1s";
+const FLOW_IDLE: &str = "2s";
 const VISIT: Duration = Duration::from_secs(4);
 
 /// Frames of RDMA WRITEs of which a switch dropped one in a hundred, behind it.
