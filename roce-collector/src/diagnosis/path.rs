@@ -5,7 +5,8 @@
 
 use super::confidence::{CERTAIN, DIRECT, LIKELY, OPEN, STRONG};
 use super::{
-    Answers, Case, Ladder, Opinion, PeerQp, Place, Requests, TapSight, Verdict, missing, reading,
+    Answers, Case, Evidence, Finding, Ladder, Opinion, PeerQp, Place, Requests, TapSight, Verdict,
+    missing, reading,
 };
 
 /// Where it breaks, and why one thinks so.
@@ -84,6 +85,17 @@ pub(super) fn is_peers_fault(case: &Case) -> bool {
 }
 
 impl Break {
+    /// The opinion of the rule whose verdict this is.
+    pub(super) fn fits(
+        &self,
+        text: &str,
+        evidence: Vec<Evidence>,
+        next_steps: Vec<String>,
+    ) -> Opinion {
+        let (confidence, text) = (self.confidence, text.to_owned());
+        Opinion::Fits(Finding { confidence, text, evidence, next_steps })
+    }
+
     const fn new(place: Verdict, why: Why, confidence: f64) -> Self {
         Self { place, why, confidence }
     }

@@ -2,7 +2,7 @@
 
 use super::commands::{self, End};
 use super::path::{self, Why};
-use super::{Case, Finding, Opinion, Verdict, evidence};
+use super::{Case, Opinion, Verdict, evidence};
 
 pub(super) fn judge(case: &Case) -> Opinion {
     let located = path::locate(case);
@@ -45,12 +45,7 @@ pub(super) fn judge(case: &Case) -> Opinion {
             .to_owned(),
     );
     next_steps.push(commands::link(case, End::Requester));
-    Opinion::Fits(Finding {
-        confidence: found.confidence,
-        text: text.to_owned(),
-        evidence,
-        next_steps,
-    })
+    found.fits(text, evidence, next_steps)
 }
 
 #[cfg(test)]

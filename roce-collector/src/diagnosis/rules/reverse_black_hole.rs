@@ -2,7 +2,7 @@
 
 use super::commands::{self, End};
 use super::path::{self, Why};
-use super::{Case, Evidence, Finding, Opinion, Verdict, evidence};
+use super::{Case, Evidence, Opinion, Verdict, evidence};
 
 pub(super) fn judge(case: &Case) -> Opinion {
     let located = path::locate(case);
@@ -40,12 +40,7 @@ pub(super) fn judge(case: &Case) -> Opinion {
         commands::look(case, End::Requester),
         commands::qos(case, End::Responder),
     ];
-    Opinion::Fits(Finding {
-        confidence: found.confidence,
-        text: text.to_owned(),
-        evidence,
-        next_steps,
-    })
+    found.fits(text, evidence, next_steps)
 }
 
 #[cfg(test)]
