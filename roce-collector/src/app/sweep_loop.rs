@@ -122,10 +122,11 @@ impl Running {
         look: impl FnOnce(&mut Incidents, &mut Sweeper, &incidents::View<'_>),
     ) {
         let now = moment(self.started);
-        let blind = &self.parts.publisher.borrow().blind.clone();
+        let status = Arc::clone(&self.parts.publisher.borrow());
         let is_any_attached = self.parts.attachments.table().attached().next().is_some();
         let interfaces = &self.interfaces;
         let tables = &self.parts.datapath;
+        let blind = &status.blind;
         let view = incidents::View { interfaces, blind, is_any_attached, tables, now };
         look(&mut self.parts.incidents, &mut self.sweeper, &view);
     }

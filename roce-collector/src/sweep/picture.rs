@@ -292,14 +292,16 @@ impl Picture<'_> {
         Some(Payload { passed, repeated })
     }
 
+    /// The latest rewinds, as far as all of them are in vain.
     fn rewinds_after_ack(&self, record: &SeenRecord<'_>) -> u32 {
-        let is_such = |event: &Event| {
+        let is_vain = |event: &&Event| {
             matches!(
                 event,
                 Event::Rewind { cause: RewindCause::Timeout { .. }, was_acknowledged: true, .. }
             )
         };
-        self.trailing(record, is_such)
+        let story = self.sweeper.stories.of_record(&record.id, record.tag.space());
+        story.rev().take_while(is_vain).count() as u32
     }
 
     /// RNR NAKs in a row, with nothing but the retries that they ask for in between.
@@ -313,12 +315,6 @@ impl Picture<'_> {
             _ => None,
         });
         refusals.sum()
-    }
-
-    /// The latest events of a record that are all of this kind.
-    fn trailing(&self, record: &SeenRecord<'_>, is_such: impl Fn(&Event) -> bool) -> u32 {
-        let story = self.sweeper.stories.of_record(&record.id, record.tag.space());
-        story.rev().take_while(|event| is_such(event)).count() as u32
     }
 
     fn between(&self, from: IpAddr, to: IpAddr) -> impl Iterator<Item = &SeenRecord<'_>> + Clone {
